@@ -1,12 +1,14 @@
-//! Events that intake stores per second, each on disk with its state before the response.
+//! Events that intake stores per second. Each event and its state are on disk before the response.
 //!
-//! Events arrive individually and in lists of 100, new and repeated, without rules and, in lists,
-//! with a rule that notifies about each: once for new events, and at every change of severity for
-//! repeats. The rule is also measured with 1,000 silences and 100 inhibitions that match no event.
-//! Lists are also measured with 100 heartbeats for which every event is a beat, and with 1,000
-//! active responses, alternating with runs without them. The last figure is the time until the next
-//! steps of 10,000 responses that are due together are on disk. The argument is a folder; without
-//! it, a temporary one is used.
+//! Measured:
+//! - single events and lists of 100, new and repeated, without rules;
+//! - lists with a rule that notifies once for each new event, and at every change of severity for
+//!   repeats; also with 1,000 silences and 100 inhibitions that match nothing;
+//! - lists with 100 heartbeats for which every event is a beat;
+//! - lists with and without 1,000 active responses, alternating;
+//! - the time until the next steps of 10,000 responses due at the same time are on disk.
+//!
+//! The argument is the folder to use; the default is a temporary one.
 
 #![expect(
     clippy::print_stdout,
@@ -115,7 +117,7 @@ fn main() {
     );
 }
 
-/// Active responses, and responses that are due together.
+/// Number of active responses, and number of responses that are due at the same time.
 const ACTIVE: u64 = 1_000;
 const DUE_TOGETHER: u64 = 10_000;
 
@@ -154,7 +156,8 @@ async fn deciding(store: Store) -> DecisionContext {
     }
 }
 
-/// Stores a policy with two contacts, `seconds` apart, and a rule that uses it for some events.
+/// Stores a policy that notifies two contacts, `seconds` apart, and a rule that uses the policy for
+/// some events.
 async fn page_at(store: &Store, seconds: i64) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     notify_about_all_events(store).await;

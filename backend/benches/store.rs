@@ -1,8 +1,8 @@
 //! Records that the store writes per second, compared with the maximum of the disk.
 //!
-//! A record is an occurrence of 500 bytes with four index entries, each in a separate set. The
-//! disk's rate is that of appending 512 bytes and syncing, one after the other, in the same folder.
-//! The argument is a folder; without it, a temporary one is used.
+//! A record is an occurrence of 500 bytes with four index entries; each record is a separate set.
+//! The disk's maximum is measured in the same folder, by appending 512 bytes and syncing,
+//! repeatedly. The argument is the folder to use; the default is a temporary one.
 
 #![expect(
     clippy::print_stdout,

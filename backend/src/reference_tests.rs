@@ -25,7 +25,7 @@ use crate::{
     template::{JINJA_FILTERS, OPEN_VARIABLES, Template, VARIABLES},
 };
 
-/// If set, differing examples are rewritten instead of failing the test.
+/// Environment variable that makes the test rewrite differing examples instead of failing.
 const WRITE: &str = "BELLWETHER_WRITE_REFERENCE";
 const NOW_MS: i64 = 1_769_846_400_000;
 
@@ -33,8 +33,8 @@ fn topic(name: &str) -> &'static Topic {
     Topic::find(name).unwrap()
 }
 
-/// Returns the rows of the table below a heading, without the table's header; the first table if
-/// `heading` is empty.
+/// Returns the rows of the table below a heading, without the header row. An empty `heading`
+/// selects the first table.
 fn table(topic: &Topic, heading: &str) -> Vec<Vec<String>> {
     let mut under = String::new();
     for block in topic.blocks() {

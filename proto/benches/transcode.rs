@@ -63,7 +63,7 @@ fn reference_read(descriptor: &MessageDescriptor, json: &str) -> Vec<u8> {
         .encode_to_vec()
 }
 
-/// Returns the shortest of several runs, the one with the least disturbance.
+/// Returns the time of the fastest of several runs, which other load disturbed least.
 fn best<T>(mut run: impl FnMut() -> T) -> Duration {
     let time = |()| {
         let start = Instant::now();

@@ -79,7 +79,7 @@ async fn every_operation_requires_a_key_with_a_sufficient_role() {
             assert_eq!(answer.status, 401, "{case} with {key:?}: {}", answer.text());
             assert_eq!(answer.code(), 16, "{case} with {key:?}");
         }
-        // An ingest key must not read; a viewer key must not send events or make changes.
+        // An ingest key may not read. A viewer key may not send events or make changes.
         let wrong = if role == "viewer" { &ingest } else { &viewer };
         let answer = wrong.send(method.clone(), &path, text(&body)).await;
         assert_eq!(answer.status, 403, "{case}: {}", answer.text());
@@ -126,7 +126,7 @@ async fn revoked_key_is_rejected_immediately() {
 }
 
 #[tokio::test]
-async fn wrong_method_lists_allowed_ones_and_unknown_path_is_404() {
+async fn wrong_method_lists_the_allowed_methods_and_unknown_path_is_404() {
     let world = World::start();
     let rest = world.rest();
     let cases = [

@@ -79,8 +79,8 @@ impl Amtool {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Returns the hosts of the matching alerts. After a silence was reviewed, the service's own
-    /// event about it is an alert too, but has no host.
+    /// Returns the hosts of the matching alerts. The service's own event about a silence is also an
+    /// alert, but has no host.
     fn hosts(&self, arguments: &[&str]) -> Vec<String> {
         let found = self.json(&[&["alert", "query"], arguments].concat());
         let alerts = found.as_array().unwrap().iter();
@@ -181,7 +181,7 @@ async fn amtool_prints_the_reason_for_a_rejected_silence() {
         (&operator, vec!["host!=x"], "narrow the query"),
         (&operator, vec!["severity=~.*"], "must exclude some events"),
         (&operator, vec!["--duration=40d", "host=x"], "30 days"),
-        // `amtool`'s client library shows error texts only for status codes in its API description.
+        // The client library of `amtool` shows error texts only for documented status codes.
         (&viewer, vec!["host=x"], "403"),
         (&wrong, vec!["host=x"], "401"),
     ] {
@@ -192,7 +192,7 @@ async fn amtool_prints_the_reason_for_a_rejected_silence() {
 }
 
 #[tokio::test]
-async fn extending_a_silence_keeps_a_query_beyond_matchers() {
+async fn extending_a_silence_keeps_a_query_that_matchers_cannot_express() {
     let world = World::start();
     let rest = world.rest();
     let drafts = [
@@ -345,7 +345,7 @@ async fn karma_and_grafana_requests_get_alertmanager_responses() {
         println!("{path}");
         check(&rest.get(path).await.ok());
     }
-    // As posted by Grafana and karma, and by an older client without `isEqual`.
+    // Matchers as Grafana and karma post them, and as an older client does, without `isEqual`.
     let posted = json!({
         "matchers": [
             {"name": "alertname", "value": "DiskFull", "isRegex": false, "isEqual": true},

@@ -203,7 +203,7 @@ async fn rejected_calls_are_audited_for_admins() {
         "127.0.0.1"
     );
 
-    // Only admins see clients and rejected calls.
+    // Only admins see entries about clients and rejected calls.
     let seen = entries(&operator, "").await;
     let is_hidden = |it: &Value| it["kind"] == "client" || it["action"] == "REFUSED";
     assert!(!seen.iter().any(is_hidden), "{seen:?}");
@@ -246,7 +246,7 @@ async fn applied_configuration_is_audited_per_resource_in_one_commit() {
         {"destination": samples::webhook("hook", "http://192.0.2.1/")},
     ]});
     let answer = rest.post("/v1/config:apply", &documents).await;
-    // The address is invalid, so no data of the request is stored.
+    // The address is invalid, so none of the documents is stored.
     assert_eq!(answer.status, 400, "{}", answer.text());
     assert_eq!(entries(&rest, "kinds=trigger").await, [] as [Value; 0]);
     let documents = json!({"documents": [

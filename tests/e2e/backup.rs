@@ -1,4 +1,4 @@
-//! Checking, backing up and restoring a store by command.
+//! Checking, backing up and restoring a store with commands.
 
 mod across;
 
@@ -38,14 +38,14 @@ fn standard_error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Starts a service with a rule that notifies a receiver, and sends this many events.
+/// Starts a service with a rule that notifies a receiver, and sends `events` events.
 async fn filled_world(receiver: &Receiver, events: usize) -> World {
     let world = World::start();
     fill(&world, receiver, events).await;
     world
 }
 
-/// Creates a rule that notifies a receiver, and sends this many events.
+/// Creates a rule that notifies a receiver, and sends `events` events.
 async fn fill(world: &World, receiver: &Receiver, events: usize) {
     let rest = world.rest();
     journey::set_up(&rest, receiver).await;
@@ -94,7 +94,7 @@ async fn running_service_can_be_checked_under_load() {
     for sender in 0..4 {
         senders.spawn(keep_sending(world.rest(), sender, Arc::clone(&answered)));
     }
-    // Checks a folder in use by a service, and then a named service.
+    // Check a folder that a service uses, then a service given by its address.
     let address = format!("http://{}", world.service().address("grpc"));
     let named = ["--connect", &address];
     for arguments in [&[][..], &named[..]] {
@@ -154,7 +154,7 @@ async fn check_detects_a_changed_byte_and_a_wrong_key() {
     fs::write(&key_path, key).expect("written");
     let store_path = world.data_dir().join("store.redb");
     let mut store = fs::read(&store_path).expect("a store");
-    // Free pages may contain the host too, but at least one page in use does.
+    // Free pages may also contain the name of the host, but at least one page in use does.
     let is_host = |at: &usize| store[*at..].starts_with(b"host-11");
     let places: Vec<usize> = (0..store.len()).filter(is_host).collect();
     assert!(!places.is_empty(), "the host is in it");
@@ -275,7 +275,7 @@ async fn backup_under_load_restores_all_acknowledged_events() {
     assert_each_event_arrives_once(&rest, &receiver, stored.len()).await;
 }
 
-/// Waits for all deliveries to end. Checks that each arrived, and that messages with the same
+/// Waits until all deliveries have ended. Checks that each arrived, and that messages with the same
 /// delivery id are equal.
 async fn assert_each_event_arrives_once(rest: &Rest, receiver: &Receiver, events: usize) {
     let deliveries = eventually("every delivery to end", async || {

@@ -51,7 +51,7 @@ async fn destination_is_created_tested_and_fixed_next_to_its_request() {
     assert!(!screen.contains("x-team: ops"), "{screen}");
     assert_eq!(receiver.count(), 0);
     console.press("\x14");
-    // The failure focuses the authentication, and expands its section.
+    // After the failure, the section about authentication is expanded and has the focus.
     console.shows(&[
         "✗ 401",
         "tested just now",
@@ -63,7 +63,7 @@ async fn destination_is_created_tested_and_fixed_next_to_its_request() {
     console.shows(&["changed since the test"]);
     console.press("\x14");
     console.shows(&["✓ 401 → 200", "test 2 of 2", "header authorization"]);
-    // One key shows the previous test.
+    // A single key shows the previous test.
     console.press("\x1bt");
     console.shows(&["test 1 of 2", "check the authentication"]);
     console.press("\x1by");
@@ -101,7 +101,7 @@ async fn narrow_screen_shows_the_test_result_below_the_form() {
     console.press("\x14");
     console.shows(&["tested just now ✗"]);
     console.press("\x1bb");
-    // Mail cannot be sent here, but its request is shown.
+    // Mail cannot be sent without a mail server, but the request is shown.
     let screen = console.shows(&["Response", "smtp.host"]);
     assert!(!screen.contains("Description"), "{screen}");
     console.press("\x1bb");

@@ -168,7 +168,7 @@ impl Chance {
 
     fn rule(&mut self) -> String {
         const DAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
-        // Other implementations combine numbered and plain weekdays differently.
+        // Do not mix numbered and plain weekdays, which implementations combine differently.
         const NUMBERED: [&str; 6] = ["1MO", "-1FR", "2TU", "-2SU", "5WE", "3SA"];
         let frequency = self.below(4);
         let words = ["DAILY", "WEEKLY", "MONTHLY", "YEARLY"];
@@ -197,8 +197,8 @@ impl Chance {
             };
             write!(rule, ";BYDAY={days}").unwrap();
         }
-        // If a week does not start on its first day, other implementations count the days before
-        // it.
+        // Exclude weekly rules: if the first week is incomplete, other implementations also count
+        // the days before the start.
         if is_by && frequency != 1 && self.below(4) == 0 {
             let positions = ["1", "-1", "2", "1,-1"];
             let at = usize::try_from(self.below(4)).unwrap();
@@ -214,7 +214,8 @@ impl Chance {
     }
 }
 
-/// Returns the service's start and occurrences of a rule; `None` if it has none for years.
+/// Returns the start and the occurrences of a recurrence rule according to the service; `None` if
+/// the rule has none for years.
 async fn ours(rest: &Rest, rrule: &str, dtstart: DateTime) -> Option<(DateTime, Vec<String>)> {
     let mut dtstart = dtstart;
     for _ in 0..2 {
@@ -293,8 +294,8 @@ fn window_start() -> String {
     format!("{}-12-31T23:00:00Z", year() - 1)
 }
 
-/// Creates a rule that notifies inside a calendar's windows; also creates a silence, and attempts
-/// invalid requests.
+/// Creates a rule that notifies only in the windows of a calendar, and a silence. Checks that
+/// invalid requests are rejected.
 async fn set_up(rest: &Rest, receiver: &Receiver) {
     let later = json!({"dtstart": format!("{}-01-01T00:00:00", year()), "duration": "P1D"});
     rest.post(CALENDARS, &calendar("office", &later)).await.ok();

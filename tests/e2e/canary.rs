@@ -1,4 +1,4 @@
-//! Planted secrets must not appear in any response, log line or file.
+//! Tests that planted secrets appear in no response, log line or file.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -30,7 +30,7 @@ const CLIENT: &str = "canary-client-8d03";
 const TEAMS: &str = "canary-in-teams-21fe";
 const REFRESH: &str = "canary-refresh-6b90";
 const MAPPED: &str = "canary-mapping-c7a4";
-/// Planted secrets in the settings: of the mail server and of the metrics.
+/// Planted secrets in the settings of the mail server and of the metrics.
 const MAIL: &str = "canary-mail-0b5d";
 const METRICS: &str = "canary-metrics-2e81";
 const TELLING: [&[&str]; 8] = [
@@ -173,7 +173,7 @@ async fn secrets_never_leak_beyond_their_receivers() {
         HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD, BASIC, BEARER, CLIENT, TEAMS, REFRESH,
         MAPPED, MAIL, METRICS,
     ];
-    // Credentials as sent in an `authorization` header, and a line of the private key.
+    // A line of the private key, and credentials as encoded in an `authorization` header.
     secrets.push(identity.key.lines().nth(1).expect("a key has lines"));
     secrets.push("YWRhOmNhbmFyeS1wYXNzd29yZC0xOWFi");
     let admin_key = world.admin_key();
@@ -190,7 +190,7 @@ async fn secrets_never_leak_beyond_their_receivers() {
     assert_clean(backup.path(), &secrets);
 }
 
-/// Creates a destination and tests it, stored and as a draft.
+/// Creates a destination, and tests it both as a stored destination and as a draft.
 async fn create_and_test(rest: &Rest, destination: &Value) -> Vec<String> {
     let stored = json!({"name": destination["name"]});
     let all = "/v1/notification/destinations";
@@ -208,7 +208,7 @@ async fn create_and_test(rest: &Rest, destination: &Value) -> Vec<String> {
     answers
 }
 
-/// Returns the responses about a mapping with a secret, and to clients with the metrics key.
+/// Returns the responses to calls about a mapping with a secret, and to calls with the metrics key.
 async fn mapped(rest: &Rest) -> Vec<String> {
     let sent = json!({"name": "x", "host": "h"});
     let trial = json!({"mapping": mapping(), "body": sent.to_string()});

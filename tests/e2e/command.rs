@@ -279,7 +279,7 @@ fn data_folder_in_use_error_explains_how_to_connect() {
     assert!(output.stdout.is_empty());
 }
 
-/// Runs a command in an empty home folder, with the runtime folder of a service.
+/// Runs a command with an empty home folder and the runtime folder of a service.
 fn run_elsewhere(runtime: &Path, arguments: &[&str]) -> Output {
     let home = tempfile::tempdir().unwrap();
     let mut command = process::command(home.path(), arguments);

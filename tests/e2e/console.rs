@@ -24,7 +24,7 @@ fn console(world: &World) -> Terminal {
     Terminal::start(world.folder(), &["--connect", &address, "--key-file", key])
 }
 
-/// Asserts the modes that must be restored: alternate screen, bracketed paste and mouse.
+/// Asserts that the modes to be restored are set: alternate screen, bracketed paste and mouse.
 fn assert_modes_are_set(console: &Terminal) {
     let modes = console.remaining_modes();
     for mode in ["1049", "2004", "1000", "1006"] {
@@ -74,7 +74,7 @@ async fn event_test_confirms_lists_receivers_and_closes_its_event() {
         "severity": "SEVERITY_CRITICAL",
     }}});
     rest.post("/v1/notification/destinations", &echo).await.ok();
-    // Only the matching one causes a notification.
+    // Only the rule with the matching trigger notifies.
     for name in ["echo", "other"] {
         let filter = format!("name={name}");
         let trigger = json!({"name": name, "type": {"event": {"filter": filter}}});
@@ -117,7 +117,7 @@ async fn event_test_confirms_lists_receivers_and_closes_its_event() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn screen_with_a_secret_fails_the_test() {
+async fn terminal_helper_rejects_a_screen_with_a_secret() {
     let world = World::start();
     let event = samples::event("full", SECRET, "SEVERITY_ERROR", "disk is full");
     let rest = world.rest();
@@ -177,7 +177,7 @@ async fn key_press_applies_to_the_displayed_event_and_names_it() {
         console.press("gg");
         follows_to(&console, &next);
     }
-    // On request, the newest event is selected until the next key.
+    // After `f`, the newest event stays selected until the next key.
     console.press("f");
     console.shows(&["live, following"]);
     send("db-90").await;
@@ -401,7 +401,7 @@ async fn editor_gets_exclusive_use_of_the_terminal() {
     console.press("E");
     console.shows(&["EDITING"]);
     assert_eq!(console.remaining_modes(), Vec::<String>::new());
-    // Input after the editor's command goes to the console, without another key press.
+    // Input that follows the key to the editor reaches the console, without another key press.
     console.press("\r1");
 
     console.shows(&["› Overview"]);

@@ -25,7 +25,7 @@ const ROUNDS: usize = 2;
 /// A single attempt, which a kill must not use up.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n";
 
-/// Events of a round whose deliveries are in flight when the service is killed.
+/// Number of events of a round in which the service is killed during deliveries.
 const SLOW_BURST: usize = 600;
 const SLOW: Duration = Duration::from_millis(40);
 
@@ -36,7 +36,7 @@ pub(crate) fn rounds(unless: usize) -> usize {
         .unwrap_or(unless)
 }
 
-/// Whether the test runs exclusively, so that its times are meaningful.
+/// Whether no other test runs at the same time, so that times are meaningful.
 pub(crate) fn is_measured() -> bool {
     std::env::var_os("BELLWETHER_TEST_KILLS").is_some()
 }
@@ -102,7 +102,7 @@ async fn kill_during_delivery_loses_and_alters_no_message() {
             .await
             .ok();
         assert_eq!(answer["succeeded"], SLOW_BURST);
-        // Early, halfway and late, in turn.
+        // Kill the service early, halfway or late, by turns.
         let wanted = before + SLOW_BURST * (round % 3 + 1) / 4;
         eventually("messages to be in flight", async || {
             (receiver.received().len() >= wanted).then_some(())

@@ -65,8 +65,8 @@ async fn draft_uses_stored_secrets_only_for_their_own_address() {
 
 const RETRY: &str = "/v1/notification/deliveries:retry";
 
-/// Creates a rule with updates, from a trigger on `disk` to a destination with a single attempt per
-/// message.
+/// Creates a rule that sends updates about `disk` events, to a destination with a single attempt
+/// per message.
 async fn set_up(rest: &Rest, receiver: &Receiver) {
     let mut destination = samples::webhook("hook", &receiver.url("/"));
     destination["delivery"] = json!({"maxAttempts": 1});

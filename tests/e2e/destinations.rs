@@ -1,4 +1,4 @@
-//! All destination types against test servers that are as strict as the providers.
+//! Tests of all destination types with test servers that are as strict as the providers.
 
 mod bound;
 mod connections;

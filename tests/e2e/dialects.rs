@@ -1,5 +1,4 @@
-//! Existing senders with their own clients: their messages become events with the expected
-//! contents.
+//! Tests with the original clients of other products: their messages become the expected events.
 
 mod alerts;
 mod paths;
@@ -14,7 +13,8 @@ use serde_json::{Value, json};
 
 use crate::foreign::python;
 
-/// Runs a Python client of the sender and returns its output; `None` if it is not installed.
+/// Runs a script with a sender's Python client, and returns its output; `None` if the client is not
+/// installed.
 fn client(script: &str, modules: &str, arguments: &[&str]) -> Option<Value> {
     let python = python(modules)?;
     let output: Output = Command::new(python)
@@ -165,7 +165,7 @@ async fn cloudevents_sdk_events_are_stored_once_in_every_mode() {
     let late = events(&rest, "order.late").await;
     assert_eq!(late.len(), 1, "{late:#?}");
     assert_eq!(late[0].0, "source=/shop subject=order 7");
-    // Three repetitions, and the closing.
+    // The same event in three modes counts once; the closing counts too.
     let closed = ["SEVERITY_ERROR", "STATUS_CLOSED"];
     assert_eq!([&late[0].1["severity"], &late[0].1["status"]], closed);
     assert_eq!(late[0].1["count"], "2");
@@ -313,7 +313,7 @@ async fn openapi_examples_of_sender_paths_are_accepted() {
             continue;
         }
         let example = operation["x-codeSamples"][0]["source"].as_str().unwrap();
-        // The note on an alert requires another role, and is tested with Opsgenie's client.
+        // Adding a note requires another role; the test of Opsgenie's client covers it.
         if example.contains("/notes") {
             continue;
         }

@@ -132,7 +132,7 @@ async fn messages_beyond_the_budget_become_a_digest_despite_a_kill() {
     let rest = world.rest();
     samples::disks_to_hook(&rest, &receiver).await;
     let mut hook = samples::webhook("hook", &receiver.url("/"));
-    // Long enough for the kill to come first, even on a slow machine.
+    // The window is long enough that the kill comes first, even on a slow machine.
     hook["delivery"] = json!({"budget": {"messages": 2, "per": "20s", "criticalShare": 0}});
     rest.put(&format!("{DESTINATIONS}/hook"), &hook).await.ok();
     let mut rule = samples::rule("page", "disk", "hook", "");
@@ -186,7 +186,7 @@ async fn messages_beyond_the_budget_become_a_digest_despite_a_kill() {
 }
 
 #[tokio::test]
-async fn digest_can_be_sent_early_and_dies_with_its_messages() {
+async fn digest_can_be_sent_early_and_its_messages_die_with_it() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();

@@ -94,7 +94,7 @@ async fn full_disk_rejects_only_new_events_until_space_is_freed() {
     assert!(send(&rest, &["nearly".into()]).await);
 
     disk.fill(0);
-    // A new event each time, because a repeated event requires no space and is accepted.
+    // Send a new event each time: a repeated event requires no space, so it is accepted.
     let tries = AtomicU32::new(0);
     eventually("intake to be refused", async || {
         let host = format!("full-{}", tries.fetch_add(1, Ordering::Relaxed));

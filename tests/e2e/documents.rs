@@ -1,4 +1,4 @@
-//! The documentation matches the repository and the program.
+//! Tests that the documentation matches the repository and the program.
 
 use std::{collections::BTreeSet, path::Path};
 

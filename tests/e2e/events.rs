@@ -161,7 +161,7 @@ async fn intake_accepts_common_sender_formats() {
     assert!(message.contains("severity"), "{message}");
 }
 
-/// Returns the service's time: that of an event sent without a timestamp.
+/// Returns the service's time, by sending an event without a timestamp.
 async fn service_now_ms(rest: &Rest) -> i64 {
     let stored = send(
         rest,

@@ -1,5 +1,5 @@
-//! Calls every method with other gRPC implementations, which reject errors whose stream does not
-//! end with the headers; tonic accepts those.
+//! Calls every method with other gRPC implementations. Unlike tonic, they reject an error response
+//! whose stream does not end with its headers.
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +23,7 @@ use crate::{
     samples,
 };
 
-/// Other served services: their methods, and whether the client and the server stream.
+/// Methods of other services that the server offers, and whether the client and the server stream.
 const OF_OTHERS: [(&str, bool, bool); 5] = [
     (
         "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
@@ -66,8 +66,8 @@ fn valid(input: &str, mut example: Value) -> Value {
     example
 }
 
-/// Returns a call of each method with an empty message and with its example, and one that causes an
-/// error of maximum length.
+/// Returns two calls of each method, with an empty message and with its example, and a call that
+/// causes an error of maximum length.
 fn calls() -> Vec<Call> {
     let plan = json::shared_plan();
     let mut calls = Vec::new();
@@ -113,7 +113,7 @@ fn calls() -> Vec<Call> {
     calls
 }
 
-/// Returns the calls and the address for the clients, with descriptors of error details.
+/// Returns the input for the clients: the calls, the address, and descriptors of error details.
 fn client_input(world: &World, calls: &[Call]) -> String {
     let described = |call: &Call| {
         json!({
@@ -159,7 +159,7 @@ fn has(details: &Value, name: &str, holds: impl Fn(&Value) -> bool) -> bool {
     details.any(|one| one["@type"].as_str().is_some_and(|it| it.ends_with(name)) && holds(one))
 }
 
-/// Returns the error in a result, if any.
+/// Returns what is wrong with the error in a result; `None` if the result is correct.
 fn error_of(result: &Value) -> Option<&'static str> {
     let (code, details) = (
         result["code"].as_str().unwrap_or_default(),
@@ -263,7 +263,7 @@ async fn error_response_of_every_method_is_trailers_only() {
             let is_error = response.headers().contains_key("grpc-status");
             let ends = response.body().is_end_stream();
             assert_eq!(is_error, ends, "{} {sent}: {response:?}", call.path);
-            // A client stream is read after the response's headers were sent.
+            // The response's headers are sent before a client stream is read.
             let must_fail = sent == "malformed" && !call.client_streams;
             assert!(is_error || !must_fail, "{}: {response:?}", call.path);
             count += usize::from(is_error);

@@ -1,5 +1,5 @@
-//! System calls on files that fail under the real program. Either the program succeeds and all data
-//! is on disk, or it reports an error and can be run again. The program repeats interrupted calls.
+//! Tests of the real program while system calls on files fail. Either the program succeeds and all
+//! data is on disk, or it reports an error and can be run again. It repeats interrupted calls.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -60,9 +60,9 @@ const DISK_MEBIBYTES: u32 = 64;
 
 enum Fault {
     Nothing,
-    /// Fails these calls with this error, at the invocations that this strace expression selects.
+    /// Makes these calls fail with this error, at the invocations that a strace expression selects.
     Calls(&'static str, &'static str, String),
-    /// Fails all writes that need more than this many bytes.
+    /// Makes all writes fail that need more than this many bytes.
     Space(u64),
 }
 
@@ -262,7 +262,7 @@ fn counts(checked: &Output) -> Option<Value> {
 /// Returns positions of failing calls, spread evenly.
 fn positions(calls: usize) -> impl Iterator<Item = usize> {
     let cases = usize::try_from(walk_length("BELLWETHER_FAILED_CALLS")).unwrap();
-    // The middle of each part, so that short walks avoid the first and last calls.
+    // Use the middle of each part, so that short walks avoid the first and last calls.
     (0..cases.min(calls)).map(move |case| 1 + (2 * case + 1) * calls / (2 * cases.min(calls)))
 }
 
@@ -457,7 +457,7 @@ async fn service_recovers_from_failing_system_calls_without_losing_events() {
         }
         signal("-INT", tracer.id());
         eventually_blocking("strace to detach", || (traced_by() == "0").then_some(()));
-        // A write that fails once is repeated in the other log file.
+        // The service repeats a write that fails once, in the other log file.
         let is_expected = match when {
             "10+" => refused > 0,
             _ => error == "EIO" || refused == 0,

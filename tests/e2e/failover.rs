@@ -32,7 +32,7 @@ fn rounds() -> Option<usize> {
     let value = std::env::var_os("BELLWETHER_TEST_FAILOVERS");
     let value = value.and_then(|value| value.to_str()?.parse().ok());
     if value.is_none() {
-        // Written to standard error directly, so that a skipped test is visible.
+        // Write to standard error directly, so that a skipped test is visible.
         let notice = "skipped: another server takes over when `just failovers` asks for it\n";
         drop(std::io::stderr().write_all(notice.as_bytes()));
     }

@@ -23,7 +23,7 @@ pub(crate) fn python(modules: &str) -> Option<PathBuf> {
     let mut candidates = named.into_iter().chain([made, "python3".into()]);
     let found = candidates.find(has_them);
     if found.is_none() {
-        // Written to standard error directly, so that a skipped test is visible.
+        // Write to standard error directly, so that a skipped test is visible.
         let notice = format!("skipped: no Python with {modules} here; `.ci/run` installs it\n");
         std::io::stderr()
             .write_all(notice.as_bytes())
@@ -58,7 +58,7 @@ async fn openapi_document_passes_an_independent_validator() {
 }
 
 #[tokio::test]
-async fn python_client_creates_lists_and_sends() {
+async fn python_client_creates_and_lists_resources_and_sends_events() {
     let Some(python) = python("grpc, grpc_tools") else {
         return;
     };

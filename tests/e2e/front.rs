@@ -33,7 +33,7 @@ async fn request_for_an_unknown_host_is_rejected_by_both_listeners() {
             assert_eq!(status == "421", is_other, "{part} {host}: {answer}");
         }
     }
-    // The console and the command use an address.
+    // The console and the command still connect, because they use an IP address.
     let listed = run(world.command(&["client", "list"]));
     assert!(listed.status.success(), "{listed:?}");
 }

@@ -1,4 +1,4 @@
-//! The console while the service is frozen: every figure that it shows is marked as outdated.
+//! Tests that every figure in the console is marked as outdated while the service is frozen.
 
 use bellwether_tests::{
     eventually::eventually_blocking, process, receiver::Receiver, terminal::Terminal, world::World,
@@ -6,7 +6,7 @@ use bellwether_tests::{
 
 use crate::{journey, samples};
 
-/// Screens, by the keys that open them, and a text that shows that the screen has been read.
+/// Screens: the keys that open each, and a text that it shows once its data has been read.
 const SCREENS: [(&str, &str); 10] = [
     ("1", "Overview"),
     ("2", "1/2"),

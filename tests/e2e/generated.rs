@@ -1,4 +1,4 @@
-//! Third-party tools on the API: linters of OpenAPI documents, generated clients, generated
+//! Third-party tools applied to the API: linters of OpenAPI documents, generated clients, generated
 //! requests, and pages in a browser.
 
 use std::{

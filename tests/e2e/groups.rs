@@ -71,7 +71,7 @@ async fn group_survives_a_kill_and_closes_as_one_thread() {
     let rest = world.rest();
     let receiver = Receiver::start().await;
     set_up(&rest, &receiver).await;
-    // Long enough for a slow machine to send three events and be killed.
+    // The wait is long enough to send three events and kill the service on a slow machine.
     rest.post(RULES, &gathering("20s")).await.ok();
     for host in ["a", "b", "c"] {
         let event = samples::event("disk", host, "SEVERITY_ERROR", "the disk is full");

@@ -69,7 +69,7 @@ async fn heartbeats_accept_events_calls_and_urls_and_report_failures() {
     let failed = json!({"dimensions": {"host": "db-3"}, "exit": 1});
     let cron = rest.with_key(Some(&sender));
     cron.post(beat, &failed).await.ok();
-    // All accepted beats survive a kill.
+    // All accepted beats and signals survive a kill.
     world.kill();
     world.start_again();
     let (rest, cron) = (world.rest(), world.rest().with_key(Some(&sender)));
@@ -208,7 +208,7 @@ async fn every_heartbeat_url_form_reports_its_signal() {
         (expected["state"].as_str().unwrap().to_owned(), is_running)
     };
     let (good, failed) = ("BEATING", "FAILED");
-    // Each follows a failure or a beat, so that a missing signal would be noticed.
+    // Each signal follows a failure or a beat, so that its loss would be noticed.
     for (before, form, expected) in [
         ("", "/1", (failed, false)),
         ("", "/0", (good, false)),
@@ -263,8 +263,8 @@ async fn every_heartbeat_url_form_reports_its_signal() {
     }
 }
 
-/// Runs a line of a crontab as cron does, and returns the output that it would mail: the command
-/// ends at the first `%` without a backslash, and the rest is its input.
+/// Runs a line of a crontab as cron does, and returns the output that cron would mail. The command
+/// ends at the first `%` without a backslash; the rest of the line is the command's input.
 fn run_by_cron(crontab: &str) -> String {
     let mut shell = Command::new("/bin/sh");
     shell.env_clear().env("PATH", "/usr/bin:/bin");

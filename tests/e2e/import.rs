@@ -135,7 +135,7 @@ async fn alertmanager_configuration_is_imported_and_applies() {
     }
     let names = variables(&report);
     assert!(names.len() >= 5, "{report}");
-    // A file on the machine where the documents are applied.
+    // The documents refer to a file on the machine where they are applied.
     let url_file = world.folder().join("url");
     fs::write(&url_file, "https://example.net/from-a-file\n").unwrap();
     assert!(
@@ -174,7 +174,7 @@ async fn alertmanager_configuration_is_imported_and_applies() {
 }
 
 #[tokio::test]
-async fn every_alertmanager_receiver_is_imported_except_two() {
+async fn every_alertmanager_receiver_type_is_imported_except_two() {
     let world = World::start();
     let file = world.folder().join("receivers.yml");
     fs::write(&file, include_str!("import/receivers.yml")).unwrap();
@@ -348,7 +348,7 @@ async fn opsgenie_export_becomes_contacts_schedules_and_policies() {
         ("Database", "2027-01-04T08:30:00Z", &ana),
         ("Database", "2027-01-11T07:30:00Z", &ana),
         ("Database", "2027-01-11T08:30:00Z", &ben),
-        // In summer time, the hand-off stays at 09:00.
+        // In summer, the hand-off is still at 09:00 local time.
         ("Database", "2027-07-05T06:30:00Z", &ben),
         ("Database", "2027-07-05T07:30:00Z", &ana),
         ("Web halves", "2027-01-05T12:00:00Z", &ana),
@@ -357,7 +357,7 @@ async fn opsgenie_export_becomes_contacts_schedules_and_policies() {
         ("Web office", "2027-01-04T16:00:00Z", &json!([])),
         ("Web office", "2027-01-10T18:59:00Z", &both),
         ("Web office", "2027-01-10T19:00:00Z", &json!([])),
-        // Turns of ana, of no one, and of a blocked user, until 3 March.
+        // Until 3 March, the turns are those of ana, of no one, and of a blocked user.
         ("Web pause", "2027-01-04T12:00:00Z", &json!([])),
         ("Web pause", "2027-01-11T12:00:00Z", &json!([])),
         ("Web pause", "2027-01-18T12:00:00Z", &ana),
@@ -408,7 +408,7 @@ async fn pagerduty_export_becomes_contacts_schedules_policies_and_rules() {
         ("2027-01-05T17:00:00Z", "Ben"),
         ("2027-01-07T04:00:00Z", "Ben"),
         ("2027-01-07T12:00:00Z", "Ana"),
-        // A layer that applies in February only; its turns count from an earlier hand-off.
+        // A layer applies in February only, but its turns count from an earlier hand-off.
         ("2027-02-01T11:59:00Z", "Ben"),
         ("2027-02-01T12:01:00Z", "Ana"),
         ("2027-02-27T12:30:00Z", "Ana"),
@@ -521,7 +521,7 @@ impl Chance {
 }
 
 const RECEIVERS: usize = 6;
-/// Labels and their values; an empty one omits the label.
+/// Labels and their values. An empty value omits the label.
 const LABELS: [(&str, &[&str]); 5] = [
     ("alertname", &["Disk", "Latency", "Watchdog"]),
     (

@@ -32,7 +32,7 @@ impl Counted {
         self.console.shows(shown)
     }
 
-    /// Quits, and asserts that at most this many keys were pressed before.
+    /// Quits the console, and asserts that at most `most` keys were pressed before.
     fn end(mut self, most: usize) {
         assert!(self.keys <= most, "{} keys, at most {most}", self.keys);
         self.console.press("q");
@@ -194,7 +194,7 @@ async fn destination_is_created_tested_and_fixed_in_its_form() {
     console.console.press(&format!("pager\t\t{url}"));
     console.console.shows(&[&url]);
     console.press("\x14", &["401"]);
-    // The failure has focused the field that is probably wrong; return to the address.
+    // After the failure, the field that is probably wrong has the focus; return to the address.
     let focused = |console: &Counted| {
         let screen = console.console.screen();
         let line = screen.lines().find(|line| line.starts_with('▶'));
@@ -215,7 +215,7 @@ async fn destination_is_created_tested_and_fixed_in_its_form() {
     console.press("\x14", &["→ 200 in"]);
     console.press("\x13", &["Create"]);
     console.press("y", &["destination pager created"]);
-    // A destination tested before it is stored does not count as untried.
+    // A destination that was tested before it was stored is shown as healthy.
     console.console.shows(&["▶ pager", "healthy"]);
     console.end(6);
 }

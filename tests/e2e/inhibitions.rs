@@ -131,7 +131,7 @@ async fn draft_inhibition_reports_messages_it_would_have_held() {
     let world = World::start();
     let rest = world.rest();
     set_up(&rest, &receiver).await;
-    // Before its cause, while the cause is open, and on another host.
+    // Send an effect before its cause, while the cause is open, and on another host.
     send(&rest, "full", None).await;
     send(&rest, "full", Some("STATUS_CLOSED")).await;
     receiver.wait_for(1).await;
@@ -142,7 +142,7 @@ async fn draft_inhibition_reports_messages_it_would_have_held() {
     let body = samples::events(&[other]);
     rest.post("/v1/data-receiver/events", &body).await.ok();
     receiver.wait_for(4).await;
-    // The cause has closed by now, but was open at the time.
+    // At the time of the preview the cause is closed, but it was open when the effects arrived.
     send(&rest, "host-down", Some("STATUS_CLOSED")).await;
     let path = format!("{INHIBITIONS}:preview");
     let tried = rest.post(&path, &inhibition()).await.ok();

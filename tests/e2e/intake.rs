@@ -1,4 +1,5 @@
-//! Intake over REST drops no part silently: missing, ignored and rejected parts are reported.
+//! Tests that intake over REST drops nothing silently: it reports missing, ignored and rejected
+//! parts.
 
 use bellwether_tests::{rest::Rest, world::World};
 use http::Method;

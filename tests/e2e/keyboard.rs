@@ -23,7 +23,7 @@ fn console(world: &World, environment: &[(&str, &str)]) -> Terminal {
     Terminal::with_environment(world.folder(), &arguments, environment)
 }
 
-/// Sends bytes one by one, like a slow connection.
+/// Sends characters one by one, like a slow connection.
 fn in_pieces(console: &mut Terminal, keys: &str) {
     for piece in keys.chars() {
         console.press(&piece.to_string());
@@ -45,7 +45,7 @@ async fn two_events(world: &World) {
 async fn split_sequence_is_one_key_and_paste_is_text() {
     let world = World::start();
     two_events(&world).await;
-    // Long enough for fragments that a busy machine delivers late.
+    // The delay is long enough for fragments that a busy machine delivers late.
     let mut console = console(&world, &[("BELLWETHER_ESCAPE_DELAY", "1s")]);
     console.shows(&["● connected"]);
     console.press("2");
@@ -54,7 +54,7 @@ async fn split_sequence_is_one_key_and_paste_is_text() {
     console.shows(&["2/2"]);
     in_pieces(&mut console, "\x1bOA");
     console.shows(&["1/2"]);
-    // `q` would quit, and `a` acknowledge.
+    // As keys, `q` would quit and `a` would acknowledge.
     in_pieces(&mut console, "\x1b[200~qa\x1b[201~");
     let screen = console.shows(&["/qa"]);
     assert!(!screen.contains("acknowledged"), "{screen}");
@@ -124,7 +124,7 @@ async fn cyrillic_and_greek_keys_act_by_position() {
     console.shows(&["acknowledged full on"]);
     console.press("Г");
     console.shows(&["undone: acknowledged full on"]);
-    // A confirmation: c, then n.
+    // Answer a confirmation: the keys of c, then n.
     console.press("с");
     console.shows(&["Close this occurrence?"]);
     console.press("т");
@@ -142,7 +142,7 @@ fn kitty_protocol_is_enabled_if_supported_and_disabled_on_exit() {
     let mut console = console(&world, &[("TERM", "xterm-kitty")]);
     console.shows(&["● connected"]);
     assert!(console.output().contains("\x1b[>1u"));
-    // 4, then Esc, as encoded by such a terminal.
+    // Press 4, then Esc as encoded by such a terminal.
     console.press("4");
     console.shows(&["No destinations yet"]);
     console.press("\x1b[27u");

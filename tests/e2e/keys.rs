@@ -165,7 +165,8 @@ fn service_disables_core_dumps() {
     assert_eq!(words[4..6], ["0", "0"], "{words:?}");
 }
 
-/// Runs a command without root's privileges over other processes; unchanged if not run as root.
+/// Returns a command without root's privileges over other processes; if the test does not run as
+/// root, the command is unchanged.
 fn powerless(command: &Command) -> Command {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
     let mut program = Command::new(if is_root { "setpriv" } else { "env" });

@@ -1,5 +1,5 @@
-//! The limits in the API document match the service: each maximum is accepted, and a larger value
-//! is rejected with the name of the field.
+//! Tests that the limits in the API document match the service: each maximum is accepted, and a
+//! larger value is rejected with the name of the field.
 
 use bellwether_tests::{rest::Rest, world::World};
 use serde_json::{Map, Value, json};
@@ -96,8 +96,8 @@ impl<'d> Walk<'d> {
         })
     }
 
-    /// Adds cases for the fields of an object and of objects in it. `base` is a request with the
-    /// object at `place`; `above` names the enclosing types.
+    /// Adds cases for the fields of an object and of the objects in it. `base` is a request that
+    /// has the object at `place`; `above` names the enclosing types.
     fn object(&mut self, base: &Value, place: &Place, schema: &'d Value, above: &[&'d str]) {
         let name = schema["$ref"].as_str().unwrap_or_default();
         if above.contains(&name) {

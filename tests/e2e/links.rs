@@ -1,5 +1,5 @@
-//! The page that a message's link opens in a browser, without a key as long as the signature is
-//! valid.
+//! Tests of the page that the link in a message opens in a browser. While the signature is valid,
+//! the page requires no key.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -43,7 +43,7 @@ async fn start_with_link(settings: &str, grouped: bool) -> (World, String) {
     (world, path.to_owned())
 }
 
-/// Requests a path as a browser does: without a key, for HTML.
+/// Requests a path as HTML and without a key, as a browser does.
 async fn browse(rest: &Rest, path: &str) -> Answer {
     let accept = [("accept", "text/html")];
     let browser = rest.with_key(None);
@@ -97,7 +97,7 @@ async fn signed_link_opens_an_escaped_page_without_a_key() {
     let opened = call(&keyless, &path).await.unwrap();
     assert_eq!(opened["event"]["name"], "disk-full");
     assert!(!opened["timeline"].as_array().unwrap().is_empty());
-    // The signature is valid for that occurrence only.
+    // The signature is valid only for this occurrence and this expiry.
     let changed = path.replacen("until=1", "until=2", 1);
     let other = path.replacen(":1?", ":2?", 1);
     for wrong in [changed, other, format!("{path}x")] {

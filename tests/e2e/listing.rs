@@ -1,4 +1,4 @@
-//! The items of a screen as JSON, equal to the response of REST.
+//! Tests that the items of a screen as JSON equal the response over REST.
 
 use std::process::Output;
 
@@ -84,7 +84,7 @@ async fn every_list_matches_the_rest_response() {
 }
 
 #[test]
-fn non_list_screen_is_rejected_with_the_valid_ones() {
+fn error_for_a_screen_without_a_list_names_those_with_one() {
     let world = World::start();
     let output = list(&world, "reference");
     assert!(!output.status.success());

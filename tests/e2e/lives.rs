@@ -1,5 +1,5 @@
-//! Watches across backup and restore: a token of another incarnation of the store results in a gap,
-//! and is never mistaken for a position in this one.
+//! Watches across backup and restore: a token from another life of the store is reported as a gap,
+//! and never mistaken for a position in this life.
 
 use std::{fs, path::Path};
 
@@ -99,7 +99,7 @@ async fn resume_token_of_another_store_reports_a_gap() {
     assert!(!goes_on.gap, "a token is valid until the restore");
     world.kill();
 
-    // Restored twice, as if the first restore had not been satisfactory.
+    // Restore the backup twice, as if the first restore had not helped.
     restore(&home, &copy, &home.join("second"), &[]);
     let second = Life::start(&home, &home.join("second"));
     assert!(second.watch(&of_the_first).await.gap);
@@ -108,8 +108,8 @@ async fn resume_token_of_another_store_reports_a_gap() {
     second.service.kill();
     restore(&home, &copy, &home.join("third"), &[]);
     let third = Life::start(&home, &home.join("third"));
-    // Its log is longer than that of the second life, so that a position in the second log also
-    // exists here.
+    // The log of the third life is longer than that of the second, so that every position in the
+    // second log also exists in the third.
     send(&third.rest(), hosts("third", 10)).await;
     for token in [&of_the_first, &of_the_second] {
         let reported = third.watch(token).await;

@@ -1,4 +1,4 @@
-//! The documentation of plain mode matches the program's output.
+//! Tests that the documentation of plain mode matches the program's output.
 
 use std::{
     fs,
@@ -15,8 +15,7 @@ fn document() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/console/command-line.md")
 }
 
-/// Masks digits and ids, which differ between runs: all numbers compare as equal, and so do all
-/// ids.
+/// Masks digits and ids, which differ between runs, so that all numbers are equal, and all ids.
 fn mask_digits_and_ids(text: &str) -> String {
     let is_part = |char: char| char.is_ascii_alphanumeric();
     let mut out = String::new();
@@ -47,7 +46,7 @@ fn mask_digits_and_ids(text: &str) -> String {
     out
 }
 
-/// Runs the command of a block with the lines typed in it.
+/// Runs the command of a block, with the lines typed in the block as input.
 fn run(world: &World, command: &str, typed: &str) -> Output {
     let arguments = command.split_whitespace().skip(1);
     let address = format!("http://{}", world.service().address("grpc"));

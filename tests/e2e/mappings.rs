@@ -1,5 +1,5 @@
-//! The mappings in `tests/examples/mappings` accept the services' webhooks; also the REST API of
-//! mappings.
+//! Tests of the mappings in `tests/examples/mappings` with the webhooks of other services, and of
+//! the REST API of mappings.
 
 mod confirmation;
 
@@ -33,15 +33,15 @@ fn shipped() -> Vec<String> {
     names
 }
 
-/// A request in the published format of a mapping's service, and the expected event.
+/// A request in the format that the service of a mapping has published, and the expected event.
 struct Request {
     headers: Vec<(String, String)>,
     body: String,
     expected: Value,
 }
 
-/// Returns requests of a mapping's service: those of one event from its opening to its closing, or
-/// others.
+/// Returns recorded requests from the service of a mapping. `part` selects those about one event,
+/// from its opening to its closing, or others.
 fn requests_of(name: &str, part: &str) -> Vec<Request> {
     let path = tree::root().join(format!("tests/e2e/mappings/{name}.json"));
     let mut recorded: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -236,7 +236,7 @@ async fn webhook_without_the_required_signature_is_rejected() {
     let wrong = wrong.unwrap();
     assert_eq!(wrong.status, 403, "{}", wrong.text());
     assert!(newest(&rest, "github").await.is_empty());
-    // The secret is never returned, and an update without it preserves it.
+    // The secret is never returned, and an update that omits it does not remove it.
     let shown = rest.get(&format!("{MAPPINGS}/github")).await.text();
     assert!(
         shown.contains("********") && !shown.contains(SECRET),
@@ -402,7 +402,7 @@ async fn rejected_and_dropped_documents_are_shown_and_logged() {
     assert!(rejected[0]["time"].is_string() && rejected[0]["client"].is_string());
     let listed = rest.get(MAPPINGS).await.text();
     assert!(!listed.contains("rejectedDocuments"), "{listed}");
-    // Another key has its own documents.
+    // The documents are stored separately for each key.
     let mut create = world.command(&["client", "create", "sender", "--role", "ingest"]);
     create.args(["--dialect", "webhooks"]);
     let created = process::run(create).stdout;

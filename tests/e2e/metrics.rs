@@ -1,5 +1,5 @@
-//! Metrics: all families are documented and have samples; the page's location and key; and a real
-//! Prometheus that raises an alert when a destination rejects all messages.
+//! Tests of metrics: all are documented and have samples, the address and key of their page can be
+//! set, and a real Prometheus raises an alert when a destination rejects all messages.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,8 +27,8 @@ use crate::samples;
 const EVENTS: &str = "/v1/data-receiver/events";
 const EXAMPLES: &str = "tests/examples/prometheus";
 
-/// Returns the documented families with their labels: those of every service, or only those of a
-/// store in a database.
+/// Returns the documented families with their labels: those of every service, or those that only a
+/// service with a store in a database has.
 fn documented_families_with(database: bool) -> BTreeMap<String, BTreeSet<String>> {
     let topic = Topic::find("metrics").expect("the topic exists");
     let words = |cell: &str| {
@@ -97,14 +97,14 @@ fn exposed_families(page: &str) -> BTreeMap<String, BTreeSet<String>> {
     shown
 }
 
-/// Returns the value of the sample that begins with this text.
+/// Returns the value of the sample whose line begins with this text.
 fn value(page: &str, sample: &str) -> f64 {
     let line = page.lines().find(|line| line.starts_with(sample));
     let line = line.unwrap_or_else(|| panic!("no {sample}\n{page}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Creates a rule that notifies a URL of every error about a disk.
+/// Creates a rule that notifies a URL about every error of a disk.
 async fn notify_of_disks(rest: &Rest, url: &str) {
     for (kind, draft) in [
         ("triggers", samples::trigger("disk", "disk")),
@@ -120,8 +120,8 @@ fn disk(host: &str) -> Value {
     samples::event("disk", host, "SEVERITY_ERROR", "the disk is full")
 }
 
-/// Creates held events: under a silence, one opens and closes, and another stays open until the
-/// silence ends; one is reported as a group.
+/// Creates held events: one opens and closes under a silence, another stays open until the silence
+/// ends, and a third is reported as a group.
 async fn hold_some(rest: &Rest) {
     let mut grouping = samples::rule("tell of logs", "logs", "hook", "");
     grouping["group"] = json!({"by": ["name"], "wait": "0s"});
@@ -438,7 +438,7 @@ async fn prometheus_alerts_when_a_destination_fails() {
 
     let folder = tempfile::tempdir().unwrap();
     let rules = tree::root().join(EXAMPLES).join("alerts.yml");
-    // The example, without its delays.
+    // Use the rules of the example, without their delays.
     let rules = fs::read_to_string(rules).unwrap();
     let rules: String = rules
         .lines()
@@ -508,7 +508,7 @@ async fn open_occurrences_are_counted_by_severity() {
     counted("critical", 3).await;
     counted("warning", 1).await;
     send("a", "SEVERITY_CRITICAL", "STATUS_CLOSED").await;
-    // An event counts once even if its severity rises.
+    // An event whose severity rises is counted only under its new severity.
     send("d", "SEVERITY_CRITICAL", "STATUS_OPEN").await;
     counted("critical", 3).await;
     counted("warning", 0).await;

@@ -35,7 +35,7 @@ fn walk(engine: Engine) -> Option<String> {
 #[test]
 fn service_matches_the_model() {
     for engine in Engine::usable() {
-        // Informative for long runs.
+        // In long runs, the summary shows what was covered.
         eprintln!("{engine:?}: {}", walk(engine).unwrap_or_default());
     }
 }

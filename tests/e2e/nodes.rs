@@ -39,7 +39,7 @@ use crate::{
     samples,
 };
 
-/// Time without a message after which no more are expected.
+/// Time without a message after which no more messages are expected.
 const NO_MORE_AFTER: Duration = Duration::from_secs(60);
 const EVENTS: &str = "/v1/data-receiver/events";
 
@@ -78,7 +78,7 @@ async fn leader(world: &World) -> String {
 }
 
 async fn wait_until_notified(receiver: &Receiver, stored: &BTreeSet<String>) {
-    // A killed node may have had many deliveries in flight: wait as long as more arrive.
+    // A killed node may have had many deliveries in flight, so wait as long as messages arrive.
     let (mut count, mut since) = (0, Instant::now());
     while !stored.is_subset(&notified_hosts(receiver)) {
         if receiver.count() > count {
@@ -126,7 +126,7 @@ async fn killing_any_node_under_load_loses_no_event() {
         }
         wait_answered(&reported, ANSWERED).await;
         worlds[killed].kill();
-        // The others serve before and after a new leader is elected.
+        // The other nodes accept events before and after a new leader is elected.
         wait_answered(&reported, ANSWERED).await;
         let other = &worlds[(killed + 1) % 3];
         eventually("another node to lead", async || {
@@ -243,7 +243,7 @@ async fn concurrent_events_on_all_nodes_are_counted_exactly() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn key_is_valid_on_all_nodes_or_none() {
+async fn key_is_valid_or_revoked_on_all_nodes_alike() {
     let Some(database) = Database::start() else {
         return;
     };

@@ -61,7 +61,7 @@ impl Provider {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let issuer = lines.next().unwrap().unwrap();
-        // Drain its output, so that it does not block.
+        // Drain the provider's output, so that the provider does not block.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self {
             child,
@@ -122,7 +122,7 @@ async fn provider_token_grants_the_role_of_its_claims() {
         (&json!(provider.issuer), &json!("bellwether"))
     );
     let ada = provider.token("ada", "bellwether").await;
-    // The command has the same result over gRPC.
+    // The token also works for a command over gRPC.
     let mut command = world.command(&["client", "create", "a-sender", "--role", "ingest"]);
     command.env("BELLWETHER_KEY", &ada);
     let made = process::run(command);
@@ -231,7 +231,7 @@ async fn sign_in_is_off_by_default() {
     assert_eq!(answer.status, 401);
 }
 
-/// A user's terminal: a separate home, without the service's data folder and key.
+/// A user's terminal, with a separate home, and without the service's data folder and key.
 struct Terminal {
     home: TempDir,
     address: String,
@@ -255,7 +255,8 @@ impl Terminal {
         outcome_of(&process::run(self.command(arguments)))
     }
 
-    /// Signs in while a user approves or denies the code: `/approve?account=ada` or `/deny?`.
+    /// Signs in while the user requests `deed` from the provider: `/approve?account=ada` to approve
+    /// the code, or `/deny?`.
     async fn login(&self, provider: &Provider, deed: &str) -> (bool, String) {
         let mut command = self.command(&["login"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -351,7 +352,7 @@ async fn terminal_login_replaces_the_key_until_logout() {
     let log = world.service().log();
     assert!(!log.contains(stored["token"].as_str().unwrap()), "{log}");
 
-    // An explicit key takes precedence.
+    // An explicit key takes precedence over the sign-in.
     let mut command = terminal.command(&["audit"]);
     command.env("BELLWETHER_KEY", "bw_x");
     let (went_well, reported) = outcome_of(&process::run(command));
@@ -370,7 +371,7 @@ async fn terminal_login_replaces_the_key_until_logout() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
-    // Shorter than the remaining validity at which tokens are renewed.
+    // The validity is shorter than the time before expiry at which tokens are renewed.
     let Some(provider) = Provider::start(port(), 50) else {
         return;
     };

@@ -103,7 +103,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     send(&rest, "STATUS_OPEN").await;
     receiver.wait_for(1).await;
     assert_eq!(to(&receiver), ["ana +ana"]);
-    // After a kill, a message not recorded as delivered would be sent again.
+    // Wait, since a message that is not recorded as delivered is sent again after a kill.
     eventually("the message to be recorded", async || {
         let path = format!("{NOTIFICATION}/deliveries?states=DELIVERED");
         let found = rest.get(&path).await.ok();
@@ -133,7 +133,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     let path = format!("/acknowledge/{path}");
     let page = rest.get(&path).await;
     assert_eq!(page.status, 200);
-    // A program that follows links makes no changes.
+    // A program that only follows the link does not acknowledge.
     assert_eq!(response(&rest).await["state"], "ACTIVE");
     let done = rest.post(&path, &json!({})).await;
     assert_eq!(done.status, 200);
@@ -144,7 +144,7 @@ async fn escalation_stops_when_a_contact_acknowledges_by_link() {
     assert_eq!(rest.post(&forged, &json!({})).await.status, 401);
 
     send(&rest, "STATUS_CLOSED").await;
-    // Both are notified of the acknowledgement, and of the closing.
+    // Both contacts are notified of the acknowledgement and of the closing.
     receiver.wait_for(6).await;
     let clear = receiver.received().into_iter();
     let clear: Vec<_> = clear.map(|it| it.json()["clear"].clone()).collect();
@@ -299,7 +299,7 @@ async fn schedule_feed_is_served_by_address_until_deleted() {
     ] {
         assert_eq!(anonymous.get(&wrong).await.status, 401, "{wrong}");
     }
-    // A new schedule with the same name has another address.
+    // A new schedule with the same name gets another feed address.
     for path in [
         "rules/page",
         "escalation-policies/database",
@@ -351,7 +351,7 @@ async fn page_states_that_the_link_acknowledges_a_group() {
     );
 }
 
-/// Pages a contact with the same name as the first client, by a webhook and by an event.
+/// Pages a contact that has the same name as the first client, by a webhook and by an event.
 async fn page_a_namesake(world: &World, receiver: &Receiver) {
     let rest = world.rest();
     prepare(&rest, &receiver.url("/")).await;

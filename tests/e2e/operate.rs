@@ -1,4 +1,4 @@
-//! The commands of the pages about concepts and operation, run as written in a test.
+//! Runs the commands in the documentation of concepts and operation as they are written.
 
 use std::{fs, path::Path};
 
@@ -14,12 +14,13 @@ use bellwether_tests::{
 };
 use serde_json::Value;
 
-/// Stands for the commands of a machine's administrator; no service of systemd runs here.
+/// Replacements for the commands of a machine's administrator, since no systemd service runs here.
 const SYSTEMD: &str = "systemctl() { :; }
 sudo() { [ \"$1\" != -u ] || shift 2; \"$@\"; }
 ";
 
-/// Waits for the ready line of a service in the background, which ends with the script.
+/// Shell commands that wait for the ready line of a service in the background, and end the service
+/// with the script.
 const UNTIL_READY: &str = "service=$!
 trap 'kill $service' EXIT
 until grep -q '\"ready\":true' ready; do kill -0 $service; sleep 0.1; done
@@ -29,7 +30,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(tree::root().join(path)).unwrap()
 }
 
-/// Returns the code of a page's blocks with these words after their fences.
+/// Returns the code of all blocks of a page whose opening fence is followed by one of these words.
 fn blocks(path: &str, infos: &[&str]) -> String {
     let blocks = page::code_blocks(&read(path)).into_iter();
     let wanted = blocks.filter(|it| infos.contains(&it.info.as_str()));
@@ -51,7 +52,7 @@ fn run_in(world: &World, script: &str) -> String {
     run(world.folder(), &world.data_dir(), script)
 }
 
-/// Replaces a page's data folder by that of `world`, and its other folders by new ones.
+/// Replaces the data folder in a script with that of `world`, and other folders with new ones.
 fn here(world: &World, script: &str) -> String {
     let folder = world.folder().display();
     script
@@ -151,7 +152,7 @@ fn documented_certbot_hook_installs_the_certificate() {
     };
     let settings = here(blocks(PAGE, &["toml settings"]));
     fs::write(folder.path().join("bellwether.toml"), settings).unwrap();
-    // Only an installed package has the group.
+    // The group exists only if the package is installed.
     let hook = here(blocks(PAGE, &["sh hook"])).replace(" -g bellwether", "");
     let renewal = "mkdir etc live\nexport RENEWED_LINEAGE=$PWD/live\n\
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
@@ -244,7 +245,7 @@ fn documented_move_to_a_database_keeps_the_clients() {
     let address = "postgres://bellwether@db.example.net/bellwether?sslmode=verify-full";
     let script = here(&world, &blocks(PAGE, &["sh stop", "sh run"]));
     let script = script.replace(address, &postgres.url());
-    // A node in the background shows that the store is complete.
+    // Start a node in the background, to show that the store is complete.
     let serve =
         "bellwether serve --rest-listen 127.0.0.1:0 --grpc-listen 127.0.0.1:0 >ready 2>log &";
     let nodes = blocks(PAGE, &["sh nodes"]);

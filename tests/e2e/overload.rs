@@ -111,7 +111,7 @@ async fn slow_or_silent_clients_do_not_delay_others() {
     is_whole(world).await;
 }
 
-/// Returns the permitted number of failed `accept` calls within this time.
+/// Returns the maximum permitted number of failed `accept` calls within this time.
 fn tries(time: Duration) -> usize {
     const PAUSE_MS: u128 = 50;
     const LISTENERS: usize = 2;
@@ -119,7 +119,7 @@ fn tries(time: Duration) -> usize {
 }
 
 #[tokio::test]
-async fn exhausted_descriptors_keep_connections_served_without_spinning() {
+async fn connections_are_served_without_spinning_when_descriptors_run_out() {
     let world = World::start();
     let rest = world.rest();
     rest.get("/v1/notification/rules").await.ok();
@@ -168,12 +168,12 @@ async fn exhausted_descriptors_keep_connections_served_without_spinning() {
 async fn slow_bodies_do_not_block_others() {
     let world = World::start();
     let rest = world.service().address("rest");
-    // More requests than may be in flight, each with part of its announced body.
+    // Send more requests than may be in flight, each with part of its announced body.
     let mut begun = post_head(EVENTS, "content-length: 4000000");
     begun.extend_from_slice(br#"{"events":["#);
     let held = hold_open(rest, &begun, hostile_times(1_500, 3_500)).await;
     withstands(&world, held).await;
-    // More bytes than fit into the memory limit.
+    // Send more bytes than the memory limit.
     begun.resize(begun.len() + 1024 * 1024, b' ');
     let held = hold_open(rest, &begun, hostile_times(80, 300)).await;
     let peak = peak_mib(&world);
@@ -257,7 +257,7 @@ async fn documents_expanding_in_memory_are_rejected() {
             assert!(answer.body.len() < 20_000);
         }
     }
-    // gRPC, where messages are not checked first, behaves alike.
+    // The same applies to gRPC, where messages are not checked before they are decoded.
     let events = cloud::Events {
         detailed_response: true,
         events: vec![cloud::Event::default(); hostile_times(100_000, 1_500_000)],

@@ -1,4 +1,4 @@
-//! The service's own events cannot be forged over any path.
+//! Tests that senders cannot forge the service's own events, whatever path they use.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The packaging works as described: the Compose file and the chart are executed step by step on
-//! this machine, without containers, and the Debian package is complete.
+//! Tests of the packaging. The steps of the Compose file and of the chart are executed on this
+//! machine, without containers, and the Debian package is checked for completeness.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,7 +29,7 @@ const EXAMPLES: &str = "tests/examples/config";
 
 const PACKAGING: &str = "tui/packaging";
 
-/// This machine as the environment of the containers.
+/// This machine, in place of the containers and their network.
 struct Machine {
     folder: TempDir,
     postgres: Postgres,
@@ -44,7 +44,7 @@ impl Machine {
     fn start() -> Option<Self> {
         let postgres = Postgres::start()?;
         let folder = tempfile::tempdir().unwrap();
-        // The database runs as another user.
+        // The database runs as another user, who must be able to read the folder.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         for mount in ["secrets", "keys", "tls", "etc"] {
             fs::create_dir(folder.path().join(mount)).unwrap();
@@ -56,7 +56,8 @@ impl Machine {
         self.folder.path().join(name)
     }
 
-    /// Translates a container's text for this machine; each node has a separate data folder.
+    /// Replaces a container's paths and addresses in a text with those of this machine. Each node
+    /// has a separate data folder.
     fn here(&self, text: &str, node: &str) -> String {
         let folder = self.folder.path().display();
         let database = format!("localhost:{}/postgres", self.postgres.port());
@@ -113,7 +114,7 @@ impl Machine {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
-        // The image would set the database's password; here it is already set.
+        // The image of the database would set the generated password. Here, use the existing one.
         fs::write(self.path("secrets/store-password"), PASSWORD).unwrap();
         let arguments = compose["services"]["db"]["command"].as_array().unwrap();
         let settings = arguments
@@ -263,7 +264,7 @@ fn compose_file_and_chart_start_nodes() {
     start_node_as_in_chart(&machine, &init);
 }
 
-/// Starts another node as the chart does, on the same database.
+/// Starts another node on the same database, as the chart does.
 fn start_node_as_in_chart(machine: &Machine, init: &Container) {
     let Some(helm) = helm() else { return };
     let secret = |name: &str| machine.path("secrets").join(name);
@@ -296,7 +297,7 @@ fn start_node_as_in_chart(machine: &Machine, init: &Container) {
     );
     let config = all["ConfigMap bell"]["data"]["bellwether.toml"].as_str();
     fs::write(machine.path("etc/bellwether.toml"), config.unwrap()).unwrap();
-    // Nodes are running, but no migration is required.
+    // The job succeeds although nodes are running, because no migration is required.
     let raised = process::run(machine.command(&container(&all["Job bell-migrate"]), "job"));
     assert!(raised.status.success(), "{raised:?}");
     let _node = machine.serve(&container(&all["Deployment bell"]), "chart");
@@ -346,7 +347,7 @@ fn chart_without_a_database_starts_one_node_with_a_volume() {
         command
     };
     let _node = Service::start(command(&container.arguments), &folder.path().join("log"));
-    // The command that the chart's notes print.
+    // Run the command that the notes of the chart print.
     let create = ["client", "create", "me", "--role", "admin"].map(str::to_owned);
     let made = process::run(command(&create));
     let key = String::from_utf8_lossy(&made.stdout);
@@ -442,7 +443,7 @@ fn chart_values_add_ingresses_monitoring_and_pod_settings() {
 
 const MANIFEST: &str = "tui/command";
 
-/// Returns the files of the Debian package that are in the repository, and where it installs them.
+/// Returns the files of the repository that are in the Debian package, and their installed paths.
 fn packaged_files() -> Vec<(PathBuf, PathBuf)> {
     let manifest = tree::root().join(MANIFEST).join("Cargo.toml");
     let manifest = fs::read_to_string(manifest).unwrap();
@@ -469,7 +470,7 @@ fn packaged_files() -> Vec<(PathBuf, PathBuf)> {
     files
 }
 
-/// Returns the files that match a pattern, each with its path below the part without `*`.
+/// Returns the files that match a pattern, each with its path relative to the part before the `*`.
 fn matching(pattern: &Path) -> Vec<(PathBuf, PathBuf)> {
     let folder = pattern.parent().unwrap();
     let is_deep = folder.ends_with("**");
@@ -544,8 +545,8 @@ fn links_in_packaged_documents_stay_in_the_package() {
 
 const INSTALL: &str = include_str!("../../docs/install.md");
 
-/// Runs a block of the install page on a service of this user: without root, and without changing
-/// users and units of this machine.
+/// Runs a block of the install page with a service of the current user, without root, and without
+/// changing the users and units of this machine.
 fn run_documented(world: &World, address: &str, name: &str) {
     let (_, block) = INSTALL.split_once(&format!("\n```sh {name}\n")).unwrap();
     let (block, _) = block.split_once("\n```").unwrap();
@@ -703,7 +704,7 @@ fn release_sbom_is_complete_and_machine_independent() {
         .map(|it| it.join("cargo-cyclonedx"))
         .any(|it| it.is_file())
     {
-        // Written to standard error directly, so that a skipped test is visible.
+        // Write to standard error directly, so that a skipped test is visible.
         drop(
             std::io::stderr()
                 .write_all(b"skipped: no cargo-cyclonedx here; `.ci/sbom` installs it\n"),

@@ -51,7 +51,7 @@ async fn page_of_large_resources_is_short_and_can_be_continued() {
         assert!(answer.body.len() <= MESSAGE_BYTES, "{}", answer.body.len());
         assert_eq!(page["totalSize"], json!(COUNT), "{token}");
         let items = page["destinations"].as_array().expect("a page");
-        // Pages are filled up to the limit; they do not contain just one item.
+        // A page is filled up to the limit, so it contains several items.
         assert!(items.len() >= 5 || page["nextPageToken"].is_null());
         seen.extend(
             items
@@ -68,7 +68,7 @@ async fn page_of_large_resources_is_short_and_can_be_continued() {
     assert_eq!(seen.len(), COUNT, "each is seen once");
     assert_eq!(BTreeSet::from_iter(seen), all());
 
-    // The client has its default limit.
+    // Pages fit the default message limit of a gRPC client.
     let mut client = DestinationServiceClient::new(world.grpc());
     let (mut token, mut seen) = (String::new(), BTreeSet::new());
     loop {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{journey, samples};
 
-/// The second attempt would be long after the end of the test.
+/// The second attempt is due long after the end of the test.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\", \"1h\"]\n";
 const HOOK: &str = "/v1/notification/destinations/hook";
 
@@ -181,7 +181,7 @@ async fn waiting_delivery_shows_the_same_reason_and_time_everywhere() {
     send(&rest, "a").await;
     let paused = eventually("a delivery that waits for a reason", async || {
         let seen = seen().await?;
-        // The reason is unknown until the dispatcher has seen the new delivery.
+        // The reason is missing until the dispatcher has seen the new delivery.
         let all = [&seen.0, &seen.1, &seen.2];
         all.iter()
             .all(|it| it["waitReason"].is_string())
@@ -202,7 +202,7 @@ async fn waiting_delivery_shows_the_same_reason_and_time_everywhere() {
     .await;
     assert!(failed.0["nextAttemptTime"].is_string(), "{failed:?}");
     same(&failed);
-    // The cause of the pause is fixed.
+    // The health no longer reports the pause.
     let health = health(&rest).await;
     assert!(
         !health["lastError"].to_string().contains("paused"),

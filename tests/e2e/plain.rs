@@ -58,7 +58,7 @@ async fn plain_mode_covers_all_operator_tasks_through_a_pipe() {
     let rest = world.rest();
     let receiver = Receiver::start().await;
     journey::set_up(&rest, &receiver).await;
-    // No server listens at the second destination.
+    // No server listens at the address of the second destination.
     let nowhere = samples::webhook("nowhere", "http://127.0.0.1:9/");
     rest.post("/v1/notification/destinations", &nowhere)
         .await
@@ -142,7 +142,7 @@ async fn plain_mode_confirms_changes_and_reports_errors_in_one_line() {
             "> ack\nerror: ack: specify a row, such as `ack 1`",
             "> ackk 1\nerror: unknown command `ackk 1`; did you mean `ack`",
             "> ack 1-2\nAcknowledge these 2 occurrences?",
-            // Any other answer to a question means No, and is not executed.
+            // A command in answer to a question counts as No, and is not executed.
             "> close 1\nCancelled. Nothing was changed.",
             "> filter severity>=\nerror: at character 11: a value is missing",
             "> new\nNew trigger.\nName (needed) = nothing\n",

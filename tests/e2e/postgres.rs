@@ -64,7 +64,7 @@ impl Database {
         self.settings_over(self.server.port(), node)
     }
 
-    /// Returns the settings with another port that is forwarded to the server.
+    /// Returns the settings of a node that connects through another port, forwarded to the server.
     pub(crate) fn settings_over(&self, port: u16, node: &str) -> String {
         settings(&Postgres::url_of(port), &self.key_file(), node)
     }
@@ -100,7 +100,7 @@ pub(crate) fn settings(url: &str, key_file: &Path, node: &str) -> String {
     )
 }
 
-/// Returns a `store` command with the settings next to a data folder.
+/// Returns a `store` command that uses the settings file next to a data folder.
 pub(crate) fn store(data_dir: &Path, arguments: &[&str]) -> Command {
     store_of(process::binary(), data_dir, arguments)
 }
@@ -175,7 +175,8 @@ pub(crate) fn send(
     senders
 }
 
-/// Asserts that each stored event was sent in one delivery, regardless of retries.
+/// Asserts that each stored event was sent by exactly one delivery, whatever the number of
+/// attempts.
 #[expect(
     clippy::print_stderr,
     reason = "the test prints the results of its rounds"
@@ -194,7 +195,8 @@ pub(crate) fn each_has_one_delivery(
     );
 }
 
-/// Asserts that accepted events are stored, and rejected ones are not; returns the stored ones.
+/// Asserts that accepted events are stored and rejected ones are not. Returns the hosts of the
+/// stored events.
 pub(crate) async fn none_is_lost(rest: &Rest, reported: &Mutex<SendOutcomes>) -> BTreeSet<String> {
     let stored = stored_hosts(rest).await;
     let reported = std::mem::take(&mut *reported.lock().unwrap());
@@ -280,7 +282,7 @@ async fn events_are_sent_and_notified_over_rest_and_grpc() {
     }
     let answer = world.rest().get("/v1/overview").await;
     assert_eq!(answer.status, 200, "{}", answer.text());
-    // Concurrent openings are distinguished from repetitions.
+    // A repeated event has a higher count than those that were only opened concurrently.
     let event = samples::event("full", "host-0", "SEVERITY_ERROR", "disk is full");
     let again = samples::events(&[event]);
     let rest = world.rest();
@@ -437,7 +439,7 @@ async fn migration_that_removes_a_running_node_requires_force() {
     let migrated = process::run(migrate(&["--force"]));
     assert!(migrated.status.success(), "{migrated:?}");
     assert_eq!(database.server.execute(found), "11");
-    // Without a migration, running nodes are no obstacle.
+    // If no migration is required, running nodes do not matter.
     let migrated = process::run(migrate(&["--if-stopped"]));
     assert!(migrated.status.success(), "{migrated:?}");
 }

@@ -1,5 +1,5 @@
-//! The presets in `tests/examples/presets`: stored by the command with only the host changed, with
-//! messages checked against the receivers' published rules.
+//! Tests of the presets in `tests/examples/presets`: the command stores them with only the host
+//! changed, and their messages are checked against the receivers' published rules.
 
 mod incidents;
 mod markup;
@@ -30,11 +30,11 @@ const SHOWN: &str = "x\",\"y\":\"z\"} x-evil: 1</a><b>&to=evil&b=%41#f/../{{even
 struct Rules {
     file: &'static str,
     secret_path: &'static str,
-    /// Another variable that must be set.
+    /// The other variable that must be set.
     secret: &'static str,
     /// The response to an accepted message: its status and body.
     accepts: (u16, &'static str),
-    /// Responses by which the destination is wrong rather than the message.
+    /// Responses that mean that the destination is wrong, not the message.
     wrong: &'static [(u16, &'static str)],
     check: fn(&Received, ChangeKind),
 }
@@ -86,19 +86,21 @@ fn fielded(received: &Received, fields: &[&str]) -> Value {
     body
 }
 
-/// Asserts that a text contains the complete hostile summary, in at most this many characters.
+/// Asserts that a text contains the complete hostile summary, and has at most `characters_max`
+/// characters.
 fn whole(value: &Value, characters_max: usize) {
     let text = value.as_str().unwrap();
     assert!(plain(text).contains(SHOWN), "{text}");
     assert!(text.chars().count() <= characters_max, "{text}");
 }
 
-/// Returns the text without escapes.
+/// Returns the text without the characters that escape markup.
 fn plain(text: &str) -> String {
     text.replace(['\u{2060}', '\\'], "")
 }
 
-/// Asserts that a text starts like the hostile summary, in at most this many characters.
+/// Asserts that a text begins with the hostile summary, and has at most `characters_max`
+/// characters.
 fn title(value: &Value, characters_max: usize) {
     let text = value.as_str().unwrap();
     assert!(text.starts_with("x\",\"y\""), "{text}");
@@ -715,7 +717,7 @@ fn store(world: &World, rules: &Rules, address: impl Fn(&str) -> String) {
 }
 
 #[tokio::test]
-async fn every_preset_notifies_of_opening_and_closing() {
+async fn every_preset_sends_an_opening_and_a_closing() {
     let world = World::start();
     let rest = world.rest();
     let mut receivers = Vec::new();
@@ -751,7 +753,7 @@ async fn every_preset_notifies_of_opening_and_closing() {
             .iter()
             .zip([ChangeKind::Opening, ChangeKind::Closing])
         {
-            // Shown if a later check fails.
+            // The output is shown if a later check fails.
             println!("{} {reported:?}: {}", rules.file, shown(received));
             (rules.check)(received, reported);
         }

@@ -79,7 +79,7 @@ async fn stream_ends_at_the_deadline_of_its_caller() {
     let world = World::start();
     let mut events = EventQueryServiceClient::new(world.grpc());
     let mut watch = Request::new(WatchEventsRequest::default());
-    // Set as a header: a client with its own timeout would not show the response.
+    // Set the deadline as a header: a client with a timeout would not return the response.
     watch
         .metadata_mut()
         .insert("grpc-timeout", "500m".parse().unwrap());

@@ -53,7 +53,7 @@ async fn request_over_the_rate_is_rejected_as_a_whole() {
         &[&create[..], &["--events-per-second", "5"]].concat(),
     );
     let slow = rest.with_key(Some(&key));
-    // A list above the rate is accepted, and delays later requests.
+    // A list larger than the rate is accepted, and delays later requests.
     let first = slow.post(PATH, &events(200)).await;
     assert_eq!(first.ok()["succeeded"], 200);
     assert_eq!(
@@ -90,7 +90,7 @@ async fn request_over_the_rate_is_rejected_as_a_whole() {
     assert!(status.get_details_retry_info().is_some());
     assert!(status.metadata().contains_key("ratelimit"));
 
-    // The limit is removed without a new key; an open stream was not affected.
+    // The limit can be removed without a new key, and an open stream continues.
     let reported = command(
         &world,
         &["client", "update", "slow", "--events-per-second", "0"],

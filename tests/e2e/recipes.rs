@@ -25,8 +25,8 @@ const ALERT: &str = r#"{"version": "1", "status": "firing", "alerts": [{"status"
     "annotations": {"summary": "disk is full", "runbook_url": "https://wiki.example.com/disk-full"},
     "startsAt": "2026-01-31T08:00:00Z"}]}"#;
 
-/// Returns the shell commands that run a block; `None` if it is only shown, or if its program is
-/// not installed.
+/// Returns the shell commands that run a block; `None` if the block is not meant to be run, or if
+/// its program is not installed.
 fn commands(folder: &Path, block: &CodeBlock) -> Option<String> {
     let program = |command: &str| {
         let (_, file) = command.rsplit_once(' ').unwrap();
@@ -45,7 +45,7 @@ fn commands(folder: &Path, block: &CodeBlock) -> Option<String> {
     })
 }
 
-/// Returns commands that verify a unit, if possible, and run the program that it starts.
+/// Returns commands that verify a systemd unit, if possible, and run the program that it starts.
 fn unit(folder: &Path, code: &str) -> String {
     let path = code.lines().next().unwrap();
     let (_, name) = path.rsplit_once('/').unwrap();
@@ -63,7 +63,7 @@ fn unit(folder: &Path, code: &str) -> String {
     format!("{verify}( export {KEY}\n{started} )\n")
 }
 
-/// Returns the commands of a workflow's last step, in a runner's environment.
+/// Returns the commands of the last step of a workflow, with the environment of a runner.
 fn last_step(code: &str) -> String {
     let workflow: Value = serde_saphyr::from_str(code).unwrap();
     let steps = workflow["jobs"]["test"]["steps"].as_array().unwrap();
@@ -74,7 +74,7 @@ fn last_step(code: &str) -> String {
     )
 }
 
-/// Returns a command that sends an alert as the contact point in a file does.
+/// Returns a command that sends an alert as the contact point in a Grafana file does.
 fn contact_point(code: &str) -> String {
     let file: Value = serde_saphyr::from_str(code).unwrap();
     let settings = &file["contactPoints"][0]["receivers"][0]["settings"];

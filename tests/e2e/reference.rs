@@ -98,7 +98,7 @@ async fn required_and_secret_destination_fields_match_the_reference() {
                 let rest_of: Vec<_> = all.iter().copied().filter(|row| *row != left_out).collect();
                 let answer = rest.post(path, &definition("never", &rest_of)).await;
                 assert_eq!(answer.status, 400, "{kind}: {}", answer.text());
-                // If any one of several fields is required, the first is named.
+                // If one of several fields is required, the error names the first.
                 let named = instead.first().filter(|_| left_out[1] == "one");
                 let field = format!("type.{kind}.{}", name(named.unwrap_or(&left_out)));
                 assert!(answer.text().contains(&field), "{field}: {}", answer.text());

@@ -270,7 +270,7 @@ async fn unicode_names_are_reached_by_their_encoded_path() {
         rest.delete(&path).await.ok();
         assert_eq!(rest.get(&path).await.status, 404, "{name}");
     }
-    // Decoded once: `%2520` is the text `%20`, which no name contains.
+    // The path is decoded once: `%2520` becomes the text `%20`, which no name contains.
     let twice = rest.get(&format!("{}/disk%2520full", triggers())).await;
     assert!(
         [400, 404].contains(&twice.status.as_u16()),

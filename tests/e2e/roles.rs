@@ -8,7 +8,7 @@ use tonic::{Code, client::Grpc, codegen::http::uri::PathAndQuery};
 use tonic_prost::ProstCodec;
 
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Time to wait for an error of a call that was accepted and has not ended.
+/// Time to wait for an error of a permitted call that has not ended.
 const LET_IN: Duration = Duration::from_millis(300);
 const WORTHLESS: [&str; 4] = ["none", "wrong", "revoked", "ended"];
 const ROLES: [&str; 5] = ["ingest", "viewer", "operator", "editor", "admin"];
@@ -46,8 +46,9 @@ fn run(world: &World, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Returns the method and the minimum role of an operation: from the option of its method, or for
-/// Alertmanager's API by its kind. `None` for operations of other products.
+/// Returns the method and the minimum role of an operation. The role is stated in the options of
+/// the method; in Alertmanager's API, it depends on whether the operation reads. `None` for
+/// operations of other products.
 fn lowest(id: &str) -> Option<(String, String)> {
     if let Some(name) = id.strip_prefix("alertmanager") {
         let reads = name.starts_with("Get");
@@ -75,7 +76,7 @@ fn is_allowed(kind: &str, lowest: &str) -> bool {
     }
 }
 
-/// Makes a call with an empty request; returns its status, or OK if a stream began.
+/// Makes a call with an empty request. Returns the status, or OK if a stream began.
 async fn call(channel: &grpc::Grpc, path: &str, is_let_in: bool) -> Code {
     let mut client = Grpc::new(channel.clone());
     client.ready().await.unwrap();
@@ -154,7 +155,7 @@ async fn every_operation_enforces_its_role() {
             .fold(path.clone(), |path, it| path.replace(it, "x"));
         for (method, operation) in operations.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap_or_default();
-            // Dialects have separate errors, and a client's dialects are one of its settings.
+            // Skip the dialects, which have their own errors and are granted to each client.
             let Some((name, lowest)) = lowest(id) else {
                 continue;
             };

@@ -65,7 +65,8 @@ fn documents() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Objects whose fields are all covered, by message.
+/// Message types whose fields must all be covered, each with the resource and the path of an
+/// object.
 const WHOLE: [(&str, &str, &str); 4] = [
     ("Email", "mail", "/type/email"),
     ("Slack", "slack", "/type/slack"),
@@ -103,7 +104,7 @@ fn table_covers_every_field() {
     }
 }
 
-/// The secrets among these fields, by path.
+/// Secret fields, by resource and path.
 const SECRETS: [(&str, &str); 3] = [
     ("slack", "/type/slack/token"),
     ("pager", "/type/pagerduty/routingKey"),
@@ -157,7 +158,7 @@ async fn read_resource(wire: &Wire, kind: &str, name: &str) -> Value {
     got[kind].clone()
 }
 
-/// Returns valid changes of each text, flag and word in a draft, with their paths.
+/// Returns a valid change of each text, flag and enumeration value in a draft, with its path.
 fn edits(draft: &Value, path: &str, name: &str) -> Vec<(String, Value)> {
     match draft {
         Value::Object(fields) => {
@@ -167,7 +168,7 @@ fn edits(draft: &Value, path: &str, name: &str) -> Vec<(String, Value)> {
             inner.collect()
         }
         Value::Bool(flag) => vec![(path.to_owned(), json!(!flag))],
-        // Secrets are not compared, and these two fields do not accept arbitrary text.
+        // Secrets are not compared. The fields `priority` and `listId` do not accept every text.
         _ if SECRETS.contains(&(name, path)) => Vec::new(),
         Value::String(_) if path.ends_with("/priority") => vec![(path.to_owned(), json!("HIGH"))],
         Value::String(_) if path.ends_with("/listId") => {
@@ -224,7 +225,7 @@ async fn every_field_round_trips_over_rest_and_grpc() {
             "{again:#?}"
         );
 
-        // A change of any field is detected.
+        // A dry run detects a change of any field.
         for (kind, draft) in &documents {
             let name = draft["name"].as_str().unwrap();
             for (path, value) in edits(draft, "", name) {
@@ -250,7 +251,7 @@ async fn every_field_round_trips_over_rest_and_grpc() {
                 if language.is_empty() {
                     edited.as_object_mut().unwrap().remove("templateLanguage");
                 }
-                // In Mustache, these expressions are not names.
+                // In Mustache, some expressions of a Jinja template are invalid.
                 let request = json!({"documents": [{*kind: edited}], "validateOnly": true});
                 match wire.call("ConfigService/ApplyConfig", &request).await {
                     Ok(applied) => assert_eq!(
@@ -291,7 +292,7 @@ async fn exported_configuration_applies_unchanged_elsewhere() {
     let (_, exported, _) = run(&world, &["export"]);
     assert!(!exported.contains("canary"), "{exported}");
 
-    // The variables contain every omitted secret.
+    // Every secret that the export omits is supplied by a variable.
     let other = World::start();
     let copy = other.folder().join("copy.yaml");
     fs::write(&copy, &exported).unwrap();

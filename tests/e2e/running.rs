@@ -313,7 +313,7 @@ fn systemd_unit_is_valid() {
     let Some([analyze]) = programs(["systemd-analyze"]) else {
         return;
     };
-    // A system with the programs and units that the unit refers to.
+    // Simulate a system with the programs and units to which the unit refers.
     let system = tempfile::tempdir().unwrap();
     let units = system.path().join("usr/lib/systemd/system");
     fs::create_dir_all(&units).unwrap();
@@ -394,7 +394,7 @@ fn pipe_in_place_of_a_file_is_rejected_without_blocking() {
     let start = || {
         let mut serve = process::command(world.folder(), ["serve", "--config"]);
         serve.arg(world.folder().join("bellwether.toml"));
-        // A command that blocks on the pipe would be killed by this timeout, without output.
+        // If the command blocks on the pipe, the timeout kills it, and there is no output.
         let mut limited = Command::new("timeout");
         limited.args(["--signal=KILL", "20"]);
         limited.arg(serve.get_program()).args(serve.get_args());

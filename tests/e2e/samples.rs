@@ -3,7 +3,8 @@
 use bellwether_tests::{receiver::Receiver, rest::Rest};
 use serde_json::{Value, json};
 
-/// Returns a trigger: severity at least error, a word in the summary, not in the lab.
+/// Returns a trigger on events with severity error or higher and a word in the summary, except
+/// those in the lab.
 pub(crate) fn trigger(name: &str, word: &str) -> Value {
     json!({"name": name, "type": {"event": {"query": {"clause": {"and": {"clauses": [
         {"greaterAndEquals": {"field": "severity", "value": "SEVERITY_ERROR"}},

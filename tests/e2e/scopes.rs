@@ -111,7 +111,7 @@ async fn source_scoped_sender_sends_only_its_sources() {
     let (accepted, answer) = send(json!({"host": "a"})).await;
     assert_eq!(accepted, 0);
     assert!(answer.contains("is missing"), "{answer}");
-    // Sends an event in another dialect.
+    // The restriction also applies to an event in another dialect.
     let event = json!({ "specversion": "1.0", "id": "1", "type": "job", "source": "web" });
     let answer = rest.post("/v1/intake/cloudevents", &event).await;
     assert!(!answer.status.is_success(), "{}", answer.text());
@@ -124,7 +124,7 @@ const DESTINATIONS: &str = "/v1/notification/destinations";
 const DELIVERIES: &str = "/v1/notification/deliveries";
 
 /// Creates two teams, each with a trigger, a destination, a grouping rule and a delivered event;
-/// also an event that no rule matches and that names the team.
+/// also an event of the first team that no rule matches.
 async fn two_teams(admin: &Rest, receiver: &Receiver) -> BTreeMap<&'static str, String> {
     for (name, word, tag) in [("ours", "disk", "team:db"), ("theirs", "page", "team:web")] {
         let tagged = |mut draft: Value| {
@@ -244,7 +244,7 @@ async fn tag_scoped_client_cannot_silence_or_notify_others() {
     for (all, draft) in allowed {
         db.post(all, &draft).await.ok();
     }
-    // The request, and the text of the rejection; `None` if it is allowed.
+    // The path, the request, and the text of the rejection; `None` if the request is allowed.
     let table = [
         (
             SILENCES,
@@ -322,7 +322,7 @@ async fn tag_scoped_client_cannot_silence_or_notify_others() {
             }
         }
     }
-    // A destination that an administrator assigned to the rule is retained.
+    // The client may keep another team's destination that an administrator added to the rule.
     admin
         .put(&format!("{RULES}/kept"), &rule("kept", &["ours", "theirs"]))
         .await

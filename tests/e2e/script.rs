@@ -52,7 +52,7 @@ fn fed(world: &World, arguments: &[&str], input: &str) -> Said {
     child.wait_with_output().unwrap().into()
 }
 
-/// Resources that hold messages, as documents.
+/// Documents of the resources that hold messages.
 const HOLDS: &str = "\
 kind: calendar
 name: work
@@ -669,7 +669,7 @@ async fn explain_prints_failed_clauses_holds_and_deliveries() {
     for part in parts {
         assert!(explained.contains(part), "{part}\n{explained}");
     }
-    // REST returns the same outcomes.
+    // The same outcomes are returned over REST.
     let event = id.split(':').next().unwrap();
     let path = format!("/v1/events/{event}:explain");
     let answer = world.rest().get(&path).await.ok();

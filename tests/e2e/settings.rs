@@ -1,4 +1,5 @@
-//! Settings in the store: imported from a single node's file, and by calls, roles and documents.
+//! Tests of settings in the store: imported from the file of a single node, or changed by calls and
+//! documents, with the required role.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Behaviour defined by tables of cases, checked over REST and gRPC.
+//! Tables of cases that define the behaviour of the service, checked over REST and gRPC.
 #![expect(clippy::too_many_lines, reason = "a table of cases may be long")]
 
 mod delivering;
@@ -16,7 +16,8 @@ pub(crate) const STATUS: &str = "EventManagementService/SetStatus";
 pub(crate) const GET: &str = "EventQueryService/GetEvent";
 pub(crate) const SEARCH: &str = "EventQueryService/SearchEvents";
 
-/// Returns the time this many seconds from now, in milliseconds since 1970, as JSON.
+/// Returns the time `seconds` seconds from now as the JSON text of a number of milliseconds since
+/// 1970.
 pub(crate) fn in_seconds(seconds: i64) -> String {
     let now_ms = jiff::Timestamp::now().as_millisecond();
     (now_ms + seconds * 1_000).to_string()

@@ -83,7 +83,8 @@ async fn shadow_rule_records_messages_and_can_be_promoted() {
     let kinds: Vec<_> = timeline.iter().map(|it| it["kind"].clone()).collect();
     assert_eq!(json!(kinds), json!(["opened", "shadowed"]));
 
-    // A kill has no effect, and the promoted rule only notifies about the next match.
+    // The rule also remains a dry-run rule after a kill. Once promoted, it notifies only about
+    // later matches.
     world.kill();
     world.start_again();
     let rest = world.rest();

@@ -68,7 +68,7 @@ async fn silenced_notification_survives_kill_and_is_sent_at_the_end() {
     assert_eq!(waits[0]["kind"], "OPENING");
     assert_eq!(waits[0]["holds"][0]["name"], "db-patch");
     assert_eq!(waits[0]["destinationNames"], json!(["hook"]));
-    // After the kill, a delivery not yet recorded would be sent again.
+    // Wait, since a delivery that is not recorded yet is sent again after the kill.
     eventually("the other message to be recorded", async || {
         let found = rest.get(DELIVERED).await.ok();
         (found["deliveries"].as_array()?.len() == 1).then_some(())
@@ -174,7 +174,7 @@ async fn silence_supports_every_operation_and_rejects_invalid_ones() {
     for at in 0..20 {
         send(&rest, &format!("h{at}"), json!({})).await;
     }
-    // All invalid fields in one response.
+    // A single response reports all invalid fields.
     let wrong = json!({"name": "a/b", "tags": [""], "warnBefore": "1s",
         "span": {"endTime": samples::in_seconds(-5)}, "ruleNames": ["nothing"]});
     let refused = rest.post(SILENCES, &wrong).await;
@@ -241,7 +241,7 @@ async fn event_silence_is_extended_commented_and_found() {
     );
     let none = rest.get(&format!("{SILENCES}?states=EXPIRED")).await.ok();
     assert_eq!(none["totalSize"], 0);
-    // A resource can be written back as read; an outdated version cannot.
+    // A silence can be read and written back, unless it was changed in between.
     let mut stored = rest.get(&path).await.ok()["silence"].clone();
     stored["description"] = json!("by hand");
     rest.put(&path, &stored).await.ok();

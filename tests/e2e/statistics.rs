@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
-/// More than any index ever counted.
+/// More events than earlier releases ever counted in an index.
 const EVENTS: usize = 12_000;
 const PER_REQUEST: usize = 1_000;
-/// Deliveries to a failing destination fail immediately.
+/// Settings with a single attempt, so that deliveries to a failing destination die immediately.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n";
 
 async fn set_up(rest: &Rest, receiver: &Receiver) {
@@ -112,7 +112,7 @@ async fn assert_statistics_match_the_lists(rest: &Rest, events: usize) {
     };
     let critical = i64::try_from(events.div_ceil(3)).unwrap();
     let error = i64::try_from(events).unwrap() - critical;
-    // Includes the service's own events about failed deliveries.
+    // The numbers include the service's own events about failed deliveries.
     assert!(events_of("SEVERITY_CRITICAL") >= critical, "{found}");
     assert!(events_of("SEVERITY_ERROR") >= error, "{found}");
     let overview = rest.get("/v1/overview").await.ok();

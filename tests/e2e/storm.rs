@@ -27,7 +27,7 @@ const EVENTS: usize = 1_300;
 const BATCH: usize = 500;
 /// Number of hosts. The first one has ten times as many events as each other one.
 const HOSTS: usize = 40;
-/// One event in this many is an error that rules notify about; some of these are critical.
+/// One in `ERROR_EACH` events is an error, about which rules notify. Some of them are critical.
 const ERROR_EACH: usize = 10;
 const CRITICAL: [usize; 3] = [17, 27, 37];
 /// The destination whose receiver is fixed during the storm.
@@ -60,8 +60,7 @@ fn event_count() -> usize {
 struct Storm {
     _world: World,
     rest: Rest,
-    /// Responds with the status in the path, and to the fixed destination with 200 once it is
-    /// fixed.
+    /// Responds with the status in the path; to [`FIXED`] with 200 once that destination is fixed.
     _receiver: Receiver,
     is_fixed: Arc<AtomicBool>,
     console: Terminal,
@@ -113,7 +112,7 @@ impl Storm {
         let errors = event_count().div_ceil(ERROR_EACH) + CRITICAL.len();
         eventually("the storm to settle", async || {
             let counts = self.delivery_counts("").await;
-            // The service's own events about failing destinations are delivered too.
+            // There may be more deliveries: those of the service's own events.
             let delivered = usize::try_from(number(&counts["deliveredCount"])).expect("a count");
             (delivered >= reachable * errors).then_some(())
         })
@@ -139,7 +138,7 @@ impl Storm {
         self.console.shows(shown)
     }
 
-    /// Waits until the screen shows the service's number, or an age.
+    /// Waits until the screen shows the same number as the service, or the age of its number.
     async fn agrees(&self, what: &str, number: impl AsyncFn() -> i64, around: (&str, &str)) {
         let mut last = String::new();
         let found = eventually_within(2 * PATIENCE, what, async || {
@@ -150,7 +149,7 @@ impl Storm {
             let is_old = screen.contains(" s old ") || screen.contains(" min old ");
             (is_old || screen.contains(&wanted) && number().await == before).then_some(())
         });
-        // The console counts less often when counting is slow, as on a busy machine.
+        // The timeout is long: if counting is slow, the console counts less often.
         assert!(
             tokio::time::timeout(PATIENCE, found).await.is_ok(),
             "{last}"
@@ -167,8 +166,8 @@ fn console(world: &World) -> Terminal {
     console
 }
 
-/// Returns the event of a number: three critical ones, regular errors, otherwise warnings and
-/// information.
+/// Returns the event with a number. Three events are critical, one in [`ERROR_EACH`] is an error,
+/// and the others are warnings or informational.
 fn event(number: usize) -> Value {
     let severity = match number {
         _ if CRITICAL.contains(&number) => "SEVERITY_CRITICAL",
@@ -206,9 +205,9 @@ async fn every_screen_agrees_with_the_service_in_a_storm() {
     let mut storm = Storm::begin().await;
     overview_and_tabs_match_the_service(&mut storm).await;
     list_totals_and_counts_match_the_service(&mut storm).await;
-    unknown_field_is_an_error_and_columns_filter(&mut storm);
+    filters_reject_unknown_fields_and_accept_column_names(&mut storm);
     explain_matches_the_delivery_and_no_due_time_is_past(&mut storm).await;
-    silence_is_typed_shown_as_parsed_and_undone(&mut storm).await;
+    typed_silence_is_shown_as_parsed_and_can_be_undone(&mut storm).await;
     successful_test_sends_waiting_messages_and_resets_health(&mut storm).await;
     storm.console.press("q");
     assert!(storm.console.ended().success());
@@ -230,11 +229,11 @@ async fn overview_and_tabs_match_the_service(storm: &mut Storm) {
     };
     storm.agrees("waiting", waiting, ("", ", oldest")).await;
     let screen = storm.console.screen();
-    // Failing destinations with a backlog are first, and those that do not fit are counted.
+    // Failing destinations with a backlog come first. Those that do not fit are counted.
     assert!(screen.contains(" more"), "{screen}");
     assert!(!screen.contains("all destinations respond"), "{screen}");
     assert!(!screen.contains("nothing is open"), "{screen}");
-    // The tabs show rounded numbers: the first digits of the service's.
+    // The tabs show rounded numbers, that is, the first digits of the service's numbers.
     let failing = overview().await;
     let failing = failing["destinations"]
         .as_array()
@@ -287,7 +286,7 @@ async fn list_totals_and_counts_match_the_service(storm: &mut Storm) {
     }
 }
 
-fn unknown_field_is_an_error_and_columns_filter(storm: &mut Storm) {
+fn filters_reject_unknown_fields_and_accept_column_names(storm: &mut Storm) {
     for key in ["3", "4", "5", "0"] {
         storm.go(key, &[]);
         let screen = storm.filter("nosuch=1", &["no field `nosuch` here"]);
@@ -296,7 +295,7 @@ fn unknown_field_is_an_error_and_columns_filter(storm: &mut Storm) {
     }
     for key in ["2", "6"] {
         storm.go(key, &[]);
-        // In a storm, this concerns the newest 20,000 events.
+        // In a storm, the message is about the newest 20,000 events.
         storm.filter("nosuch=1", &["has a field `nosuch`"]);
         storm.console.press("/\x15\r");
     }
@@ -324,7 +323,7 @@ async fn explain_matches_the_delivery_and_no_due_time_is_past(storm: &mut Storm)
     );
     let path = "/v1/notification/deliveries?filter=destination=legacy-pager&pageSize=200";
     let found = storm.rest.get(path).await.ok();
-    // The service's own events are skipped.
+    // Skip the deliveries of the service's own events.
     let mut all = found["deliveries"].as_array().expect("deliveries").iter();
     let delivery = all
         .find(|it| it["dimensions"]["part"].is_string() && it["waitReason"] != "")
@@ -359,7 +358,7 @@ async fn explain_matches_the_delivery_and_no_due_time_is_past(storm: &mut Storm)
     {
         let cell: String = line.chars().skip(at).take(8).collect();
         let is_time = cell.contains(':');
-        // Just before midnight, the date may change.
+        // Just before midnight, a due time may be on the next day.
         assert!(
             !is_time || cell >= now || now.as_str() > "23:50",
             "{now}\n{line}"
@@ -368,7 +367,7 @@ async fn explain_matches_the_delivery_and_no_due_time_is_past(storm: &mut Storm)
     storm.console.press("/\x15\r");
 }
 
-async fn silence_is_typed_shown_as_parsed_and_undone(storm: &mut Storm) {
+async fn typed_silence_is_shown_as_parsed_and_can_be_undone(storm: &mut Storm) {
     storm.go("2", &["live"]);
     storm.filter("host=db-7", &["/host=db-7", "▶ ", "swap was reported"]);
     storm.console.press("z");
@@ -445,7 +444,7 @@ async fn successful_test_sends_waiting_messages_and_resets_health(storm: &mut St
         let found = storm.rest.get(path).await.ok();
         let health = &found["destination"]["health"];
         let is_failing = health["state"] == "FAILING";
-        // A low count means that the destination has failed since it was resumed.
+        // A low number of attempts means that the destination has failed since it was resumed.
         (is_failing && number(&health["attemptCount"]) < 10).then_some(())
     })
     .await;

@@ -11,11 +11,12 @@ use tonic::Code;
 
 use crate::samples;
 
-/// Quadratic output in a few bytes.
+/// A short template with quadratic cost.
 const SQUARE: &str =
     "{{#event.metadata.m}}{{#event.metadata.m}}{{/event.metadata.m}}{{/event.metadata.m}}";
 
-/// Longer than any rendering takes while other tests run, and far shorter than an unbounded one.
+/// Time limit for a call: longer than any bounded rendering takes while other tests run, and far
+/// shorter than an unbounded one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn long_event() -> Value {
@@ -32,7 +33,7 @@ async fn stored_event(rest: &Rest) -> String {
     found["results"][0]["id"].as_str().unwrap().to_owned()
 }
 
-/// Asserts that a call is soon rejected with an error that names the template and the limit.
+/// Asserts that a call is rejected quickly, with an error that names the template and the limit.
 async fn too_much(wire: &Wire, method: &str, request: &Value, named: &str) {
     let begun = Instant::now();
     let refusal = wire.refused(method, request).await;
@@ -92,7 +93,7 @@ async fn costly_template_is_rejected_with_its_name_and_limit() {
     }
     assert_eq!(receiver.count(), 0, "a rejected test sends nothing");
 
-    // Webhooks with a stored mapping behave alike.
+    // The same applies to webhooks with a stored mapping.
     let mut stored = mapping;
     stored["name"] = json!("square");
     rest.post("/v1/intake/mappings", &stored).await.ok();
@@ -130,7 +131,7 @@ async fn costly_previews_delay_no_calls_and_lose_no_message() {
         let status = status.unwrap().as_u16();
         assert!([400, 429, 503].contains(&status), "{status}");
     }
-    // The rule's message fails, and the default document does not contain it.
+    // The message of the rule fails, so the default document is sent without it.
     receiver.wait_for(1).await;
     let document = receiver.received()[0].json();
     assert_eq!(document["rule"]["message"], "");
@@ -499,7 +500,7 @@ async fn hostile_templates_are_rejected_without_delaying_other_calls() {
     while let Some(ended) = calls.join_next().await {
         let (what, path, answer) = ended.unwrap();
         let place = format!("{what}, {path}: {}", answer.text());
-        // The result depends on the event.
+        // The status depends on the event.
         let is_expected = [200, 400, 429, 503].contains(&answer.status.as_u16());
         assert!(is_expected, "{}: {place}", answer.status);
         let is_accepted = what == "a quadratic search" && answer.status == 200;
@@ -559,7 +560,7 @@ async fn payload_failing_at_delivery_falls_back_to_its_simplest_form() {
         rest.post("/v1/notification/rules", &rule).await.ok();
         receivers.push(receiver);
     }
-    // A small event is sent as its author intended.
+    // For a small event, the payload is rendered as written.
     let mut small = samples::event("full", "db-0", "SEVERITY_ERROR", "disk full");
     small["metadataFields"] = json!({"m": [1, 2]});
     let long_summary = format!("disk full {}", "x".repeat(900));

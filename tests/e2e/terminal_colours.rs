@@ -1,4 +1,5 @@
-//! Colours and keys of a terminal, from its own responses and from settings.
+//! Tests of the console's colours and keys, which depend on the terminal's responses and on
+//! settings.
 
 use std::fs;
 
@@ -28,7 +29,7 @@ fn auto_theme_uses_the_terminal_background_without_typing_the_reply() {
     eventually_blocking("the question", || {
         console.output().contains(question).then_some(())
     });
-    // The background of the light theme.
+    // The sequence that sets the background of the light theme.
     let light = "48;2;250;250;250";
     assert!(!console.output().contains(light));
 

@@ -1,4 +1,4 @@
-//! The project follows its own rules.
+//! Tests that the project follows its own rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -132,8 +132,8 @@ fn crates_depend_only_along_allowed_edges() {
     }
 }
 
-/// The files in `tui` that may use the service's crates: those of the command, and the one that adds
-/// a service to a console test.
+/// The files in `tui` that may use the service's crates: those of the command, and the one that
+/// adds a service to a console test.
 const COMMAND_FILES: [&str; 2] = ["tui/command/", "tui/tests/console/backend.rs"];
 
 #[test]

@@ -70,7 +70,7 @@ impl Secured {
         let mut stream = connected.unwrap();
         stream.write_all(request).await.unwrap();
         let mut answer = Vec::new();
-        // A server may close without a TLS shutdown.
+        // Ignore errors: a server may close the connection without a TLS shutdown.
         drop(stream.read_to_end(&mut answer).await);
         String::from_utf8_lossy(&answer).into_owned()
     }
@@ -179,7 +179,7 @@ async fn clients_without_a_trusted_certificate_are_rejected() {
             assert_eq!(got.contains("HTTP/1.1"), is_let_in, "{part}: {got}");
         }
     }
-    // The commands present the given certificate.
+    // Commands present the certificate that their options name.
     let url = format!("https://{}", secured.address("grpc"));
     let (ca, cert, key) = (
         secured.file("ca.crt"),
@@ -222,7 +222,7 @@ async fn revoked_certificates_are_rejected_and_crl_and_ca_are_reloaded() {
         .await;
         assert!(is_let_in(part, &good).await, "{part}");
     }
-    // After a change of the authority, clients of the old one are rejected.
+    // After the authority is replaced, clients with certificates of the old one are rejected.
     let other = Authority::new();
     std::fs::write(&list, other.revoke(&[])).unwrap();
     std::fs::write(secured.file("ca.crt"), other.pem()).unwrap();
@@ -292,7 +292,8 @@ async fn tls_connection_errors_name_cause_and_fix() {
             "is for another host name: localhost, 127.0.0.1",
         ),
         (https(&over), over.file("ca.crt"), "", "has expired"),
-        // Whether the reason arrives before the connection is closed is random, here and below.
+        // Expect no text, here and below: the reason may not arrive before the connection is
+        // closed.
         (https(&asking), asking.file("ca.crt"), "", ""),
         (
             format!("http://{}", secured.address("grpc")),
@@ -333,7 +334,7 @@ async fn request_as(authority: &Authority, address: &str, identity: Option<&Iden
 }
 
 #[tokio::test]
-async fn certificate_is_reloaded_without_a_restart_unless_broken() {
+async fn certificate_is_reloaded_without_a_restart_unless_invalid() {
     let secured = Secured::start("");
     let before = secured.shown("grpc").await;
     std::fs::write(secured.file("server.crt"), "half of a certif").unwrap();
@@ -385,7 +386,7 @@ const BROKEN: [(&str, &str, &str); 5] = [
 ];
 
 #[test]
-fn key_is_not_sent_in_clear_without_insecure() {
+fn key_is_sent_unencrypted_only_with_insecure() {
     let home = tempfile::tempdir().unwrap();
     // An address reserved for documentation, at which no server responds.
     let elsewhere = "http://192.0.2.1:1";

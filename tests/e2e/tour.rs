@@ -1,5 +1,5 @@
 //! A new operator's complete tour of the console, from an empty service to the message about a
-//! closing. Its screens are the document `docs/console/tour.md`.
+//! closing. The screens of the tour make up the document `docs/console/tour.md`.
 
 mod guide;
 mod page;
@@ -269,7 +269,7 @@ impl Guide {
         .await;
     }
 
-    /// Waits until the receiver has this many messages, and returns the last one.
+    /// Waits until the receiver has `count` messages, and returns the last one.
     async fn is_notified(&mut self, count: usize) -> Received {
         eventually("the message", async || {
             let mut received = self.receiver.received();

@@ -1,4 +1,4 @@
-//! A data folder of an earlier release can be opened and used, and is intact.
+//! Tests that a data folder of an earlier release is intact, and can be opened and used.
 //!
 //! Each folder in `tests/fixtures` was written by the release in its name, contains the
 //! definitions, events, deliveries and secrets expected here, and is never modified.
@@ -12,7 +12,7 @@ use bellwether_tests::{
 use serde_json::{Value, json};
 
 const RELEASES: [&str; 1] = ["0.1.0"];
-/// No record expires, regardless of its age.
+/// Settings with which no record expires, whatever its age.
 const SETTINGS: &str = "[lifetime]\nerror_age_max = \"0s\"\nwarning_age_max = \"0s\"\n\
     info_age_max = \"0s\"\nretention = \"0s\"\n[delivery]\nretention = \"36500d\"\n";
 
@@ -59,7 +59,7 @@ async fn data_folder_of_an_earlier_release_works() {
     }
 }
 
-/// Asserts that existing data is counted at the first start, but earlier activity is not.
+/// Asserts that the first start counts existing records, but no earlier activity.
 async fn existing_records_are_counted(rest: &Rest) {
     // Pending deliveries are sent in the meantime, and counts and lists are read at slightly
     // different times.
@@ -207,8 +207,8 @@ async fn keys_keep_their_permissions(rest: &Rest) {
     assert_eq!(refused.status, 403);
 }
 
-/// Sends the pending deliveries, after changing the destination's address to a receiver and setting
-/// its secrets again.
+/// Sends the pending deliveries, after giving the destination the address of a receiver and its
+/// secrets again.
 async fn pending_messages_are_sent(rest: &Rest) {
     let receiver = Receiver::start().await;
     let hook = json!({"name": "hook", "type": {"webhook": {
@@ -218,7 +218,7 @@ async fn pending_messages_are_sent(rest: &Rest) {
     rest.put("/v1/notification/destinations/hook", &hook)
         .await
         .ok();
-    // The rule with updates has reported these; one is new.
+    // The rule with updates has already reported the first event. The second is new.
     for (host, status) in [("db-4", "STATUS_CLOSED"), ("db-9", "STATUS_OPEN")] {
         let event = json!({"events": [{
             "name": "disk-full", "dimensions": {"host": host}, "status": status,
@@ -236,7 +236,7 @@ async fn pending_messages_are_sent(rest: &Rest) {
             let waiting = rest.get(query).await.ok();
             for row in waiting["deliveries"].as_array()? {
                 if row["state"] == "PENDING" || row["state"] == "RETRY" {
-                    // Retries the delivery now, instead of waiting for its next attempt.
+                    // Retry the delivery now, instead of waiting for its next attempt.
                     let id = row["id"].as_str()?;
                     rest.post(
                         &format!("/v1/notification/deliveries/{id}:retry"),

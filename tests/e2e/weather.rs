@@ -1,5 +1,5 @@
-//! The console on a bad network. It responds to keys, shows accurate data, loses and duplicates no
-//! data, and can be quit immediately.
+//! Tests of the console on a bad network: it responds to keys, shows accurate data, loses and
+//! duplicates no input, and can be quit immediately.
 
 mod answers;
 
@@ -23,8 +23,7 @@ const NOTICED: Duration = Duration::from_secs(3);
 /// Time limits for responding to all but the slowest keys, and for quitting.
 const KEY: Duration = Duration::from_millis(16);
 const LEAVING: Duration = Duration::from_millis(100);
-/// Tolerance for a busy machine. The promised times are checked with a release build; other builds
-/// get this much time instead.
+/// Time limit for builds other than a release build, for which the promised times are checked.
 const PATIENCE: Duration = Duration::from_secs(60);
 const KEYS: usize = 40;
 
@@ -73,7 +72,7 @@ fn time_until(console: &mut Terminal, keys: &str, is_so: impl Fn(&str) -> bool) 
     pressed.elapsed()
 }
 
-/// Returns the promised time for a release build, and a tolerant one otherwise.
+/// Returns the promised time for a release build, and [`PATIENCE`] for other builds.
 fn at_most(promised: Duration) -> Duration {
     let path = process::binary().components();
     let is_release = path.into_iter().any(|part| part.as_os_str() == "release");

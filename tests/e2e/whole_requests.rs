@@ -1,5 +1,5 @@
-//! A request is evaluated as a whole: a cause holds its effects in the same request, in any order,
-//! over every path that accepts several events per request.
+//! Tests that a request is evaluated as a whole: a cause holds its effects in the same request,
+//! whatever their order, over every path that accepts several events per request.
 
 use bellwether_proto::cloud::{
     self, EventWrapper, Events, data_receiver_service_client::DataReceiverServiceClient,
@@ -15,7 +15,7 @@ use crate::{postgres::Database, samples};
 
 const EFFECTS: usize = 40;
 
-/// Events sent over one path: their names in the order of the request.
+/// The events of a request: their site, and their names in order.
 struct Sent<'a> {
     site: String,
     names: Vec<&'a str>,

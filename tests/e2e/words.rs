@@ -1,14 +1,15 @@
-//! Documents, messages and comments use standard English terms, and names follow the glossary.
+//! Tests that documents, messages and comments use standard English terms, and that names follow
+//! the glossary.
 
 use std::collections::BTreeSet;
 
 use bellwether_tests::tree;
 use regex::{Regex, RegexSet, RegexSetBuilder};
 
-/// Limit on the lines with phrases in documents, `.proto` comments and string literals. Lower it
-/// when the number falls; never raise it.
+/// Maximum number of lines with such a phrase in documents, `.proto` comments and string literals.
+/// Lower it when the number falls; never raise it.
 const READ_MAX: usize = 5;
-/// Limit on the lines with phrases in code comments.
+/// Maximum number of lines with such a phrase in code comments.
 const COMMENTS_MAX: usize = 20;
 const SHOWN: usize = 50;
 
@@ -56,7 +57,7 @@ const TOKEN: &str = concat!(
     r##"|[bc]?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\\n]|\\.)'"##,
 );
 
-/// Lines of a file with their numbers: those that readers see, and comments in code.
+/// Lines of a file with their numbers: those that users read, and comments in code.
 #[derive(Debug, Default)]
 struct Texts {
     read: Vec<(usize, String)>,
@@ -98,7 +99,7 @@ fn is_test(path: &str) -> bool {
             .any(|ending| path.ends_with(ending))
 }
 
-/// Returns the string literals before a file's tests, each with its first line.
+/// Returns the string literals of a file before its tests, each with the number of its first line.
 fn literals(text: &str, token: &Regex) -> Vec<(usize, String)> {
     let code = text.split("#[cfg(test)]\nmod ").next().unwrap();
     let mut found = Vec::new();
@@ -115,7 +116,7 @@ fn literals(text: &str, token: &Regex) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns the lines with phrases, as `path:line: text`: those of documents, and comments.
+/// Returns the lines with such a phrase as `path:line: text`: those that users read, and comments.
 fn offending(phrases: &RegexSet) -> (Vec<String>, Vec<String>) {
     let token = Regex::new(TOKEN).unwrap();
     let (mut read, mut comments) = (Vec::new(), Vec::new());
@@ -208,7 +209,7 @@ fn glossary_names_exist_and_replaced_words_are_unused() {
             "the glossary names `{name}`, which is neither a field nor a metric"
         );
     }
-    // The names of these terms in the API and among the metrics.
+    // These terms are used in the API and in names of metrics.
     for field in ["skipped_count", "shadow", "notified", "assignee"] {
         assert!(fields.contains(field), "{field} is not a field");
     }
@@ -234,7 +235,7 @@ fn screens_use_glossary_terms() {
     let token = Regex::new(TOKEN).unwrap();
     let replaced = Regex::new(&format!(r"(?i)\b({})\b", REPLACED.join("|"))).unwrap();
     for (path, text) in tree::files("rs") {
-        // The command prints findings of a check with the names of the API.
+        // Skip the findings of the command `check`, which use the names of the API.
         if !path.starts_with("tui/") || is_test(&path) || path.ends_with("maintenance/check.rs") {
             continue;
         }

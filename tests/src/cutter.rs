@@ -31,8 +31,7 @@ pub enum Treatment {
     },
     /// No data is forwarded, and no connection is closed.
     Stands,
-    /// On each connection, forwarding stops before the first occurrence of this word from the
-    /// client.
+    /// On each connection, forwarding stops before this word when the client first sends it.
     StandsBefore(&'static str),
 }
 
@@ -57,7 +56,7 @@ const PIECE_BYTES_MAX: usize = 700;
 pub struct Cutter {
     address: SocketAddr,
     fate: watch::Sender<Treatment>,
-    // Separate threads, so that the proxy works while a test blocks.
+    // The proxy has its own threads, so that it works while a test blocks.
     runtime: Option<Runtime>,
 }
 
@@ -112,14 +111,14 @@ async fn carry(client: TcpStream, port: u16, fate: watch::Receiver<Treatment>) {
     drop(server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    // The end of one direction ends the other.
+    // If one direction ends, so does the other.
     tokio::select! {
         () = pass(from_client, to_server, true, fate.clone()) => {}
         () = pass(from_server, to_client, false, fate) => {}
     }
 }
 
-/// Forwards one direction until either side ends, or it is cut.
+/// Forwards one direction until either side ends, or the connection is cut.
 async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,

@@ -24,7 +24,7 @@ const PIECES_MAX: usize = 1_000;
 #[derive(Debug)]
 pub struct Distance {
     address: SocketAddr,
-    // Separate threads, so that the proxy works while a test blocks.
+    // The proxy has its own threads, so that it works while a test blocks.
     runtime: Option<Runtime>,
 }
 
@@ -73,8 +73,8 @@ async fn carry(client: TcpStream, port: u16, latency: Duration) {
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     let (sent, received) = mpsc::channel(PIECES_MAX);
-    // The end of one direction ends the other. Timers round up to milliseconds, so the whole
-    // latency is in one direction.
+    // If one direction ends, so does the other. Timers round up to milliseconds, so the whole
+    // latency is added to one direction.
     tokio::select! {
         () = read(from_client, sent, latency) => {}
         () = write(received, to_server) => {}
@@ -82,7 +82,7 @@ async fn carry(client: TcpStream, port: u16, latency: Duration) {
     }
 }
 
-/// Reads pieces, each with the time at which it arrives.
+/// Reads pieces, and sends each on with the time at which it is to arrive.
 async fn read(
     mut from: OwnedReadHalf,
     pieces: mpsc::Sender<(Instant, Vec<u8>)>,
@@ -107,6 +107,6 @@ async fn write(mut pieces: mpsc::Receiver<(Instant, Vec<u8>)>, mut to: OwnedWrit
 }
 
 async fn forward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
-    // An error ends the connection like its end.
+    // An error ends the connection, as its regular end does.
     drop(tokio::io::copy(&mut from, &mut to).await);
 }

@@ -1,4 +1,4 @@
-//! The store engines, and a list of engines to run tests on.
+//! The store engines, and those on which tests can run.
 
 use std::{
     cell::Cell,
@@ -58,15 +58,15 @@ impl Engine {
         })
     }
 
-    /// Whether to skip a test of the data folder because worlds use a database; reports that it is
-    /// skipped.
+    /// Whether to skip a test of the data folder because worlds use a database. If so, reports that
+    /// the test is skipped.
     ///
     /// # Panics
     /// Panics if standard error cannot be written.
     pub fn only_in_a_folder() -> bool {
         let is_left_out = Self::of_this_thread() != Self::Folder;
         if is_left_out {
-            // Written to standard error directly, so that a skipped test is visible.
+            // Write to standard error directly, so that a skipped test is visible.
             let notice = b"skipped: it is about a data folder, and stores are in a database\n";
             std::io::stderr().write_all(notice).unwrap();
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Long enough for a busy machine; only failing tests wait this long.
+/// Timeout, long enough for a busy machine; only failing tests wait this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -17,7 +17,7 @@ pub async fn eventually<T>(what: &str, check: impl AsyncFnMut() -> Option<T>) ->
 /// Like [`eventually`], with another timeout.
 ///
 /// # Panics
-/// Panics if there is no value by then.
+/// Panics if there is no value before the timeout.
 pub async fn eventually_within<T>(
     patience: Duration,
     what: &str,

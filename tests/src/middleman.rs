@@ -1,5 +1,5 @@
-//! A proxy between a console and a service that modifies responses: newer than the console,
-//! missing, too large, or endless.
+//! A proxy between a console and a service. It makes responses newer than the console, missing, too
+//! large, or endless.
 
 use std::{
     collections::BTreeMap,
@@ -54,7 +54,7 @@ type Body = BoxBody<Bytes, Failed>;
 pub struct RewritingProxy {
     address: SocketAddr,
     shared: Arc<Shared>,
-    // A separate thread, so that the proxy works while a test blocks.
+    // The proxy has its own thread, so that it works while a test blocks.
     runtime: Option<Runtime>,
 }
 

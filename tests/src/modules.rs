@@ -24,7 +24,7 @@ struct Module {
 pub struct Cycle {
     /// The modules, as `outer::inner`, sorted.
     pub modules: Vec<String>,
-    /// The files with the modules that each depends on.
+    /// Files of the cycle, each with the modules on which it depends.
     pub arrows: Vec<String>,
 }
 
@@ -148,8 +148,8 @@ impl Modules {
         circles.into_iter().collect()
     }
 
-    /// Returns the files that use a module's item through a re-export of the package root, with the
-    /// item's name: an unintended dependency on the root.
+    /// Returns the files that use an item of a module through a re-export of the package root,
+    /// which they should not depend on, each with the name of the item.
     pub fn detours(&self) -> Vec<(String, String)> {
         let Some(root) = self.0.get(&Path::new()) else {
             return Vec::new();

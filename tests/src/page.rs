@@ -45,7 +45,7 @@ pub fn run_script(folder: &Path, data_dir: &Path, script: &str) -> Output {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = iter::once(bin).chain(std::env::split_paths(&path));
-    // Isolated from this machine's settings, like all commands of the program.
+    // Isolate the script from this machine's settings, like all commands of the program.
     let clean = process::command(folder, [""; 0]);
     let mut bash = Command::new("bash");
     for (name, value) in clean.get_envs() {

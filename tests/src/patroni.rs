@@ -59,7 +59,7 @@ impl Patroni {
     /// Starts a cluster; `None` if one of the programs is not installed.
     ///
     /// # Panics
-    /// Panics if it does not become ready.
+    /// Panics if the cluster does not become ready.
     pub fn start() -> Option<Self> {
         let server_programs = postgres::programs()?;
         let [etcd, program] = programs(["etcd", "patroni"])?;
@@ -130,7 +130,7 @@ impl Patroni {
     /// Kills a member with its server, as a failure of its machine would.
     ///
     /// # Panics
-    /// Panics if it is not running.
+    /// Panics if the member is not running.
     pub fn kill(&mut self, number: usize) {
         let (mut child, stdin) = self.members[number].running.take().unwrap();
         drop(stdin);
@@ -145,7 +145,7 @@ impl Patroni {
     /// Restarts a killed member, or restores its connection.
     ///
     /// # Panics
-    /// Panics if it cannot be started.
+    /// Panics if the member cannot be started.
     pub fn revive(&mut self, number: usize) {
         let member = &mut self.members[number];
         member.way.set(Weather::Fair);
@@ -156,11 +156,11 @@ impl Patroni {
         }
     }
 
-    /// Waits until there is a primary, each commit waits for a second server, and the third one
-    /// follows.
+    /// Waits until there is a primary, each commit waits for a second server, and the third server
+    /// follows the primary.
     ///
     /// # Panics
-    /// Panics with the members' logs if that does not happen.
+    /// Panics with the members' logs if the cluster does not reach that state.
     pub fn wait_healthy(&self) {
         let begin = Instant::now();
         loop {
@@ -228,15 +228,15 @@ impl Member {
                 "pgpass": self.folder.join("pgpass"), "pg_hba": hba,
                 "authentication": {"superuser": login(USER), "replication": login("replicator"),
                     "rewind": login("rewinder")},
-                // Determines the delay until the third server follows the new primary, which waits
-                // for it.
+                // The last setting limits the time until the third server follows the new primary,
+                // which waits for a second server.
                 "parameters": {"unix_socket_directories": "", "max_connections": 100,
                     "shared_buffers": "32MB", "wal_retrieve_retry_interval": "500ms"},
             },
         })
     }
 
-    /// Returns the member's status if it matches this path.
+    /// Returns the status of the member if it has the role in the path.
     fn state(&self, path: &str) -> Option<Value> {
         let output = Command::new("curl")
             .args(["--silent", "--fail", "--max-time", "2"])

@@ -49,10 +49,10 @@ impl Postgres {
     /// Starts a server; `None` if none is installed.
     ///
     /// # Panics
-    /// Panics if one is installed but does not start.
+    /// Panics if a server is installed but does not start.
     pub fn start() -> Option<Self> {
         let Some(programs) = programs() else {
-            // Written to standard error directly, so that a skipped test is visible.
+            // Write to standard error directly, so that a skipped test is visible.
             let notice = format!("skipped: no PostgreSQL in {FOLDERS}; `.ci/run` installs it\n");
             drop(io::stderr().write_all(notice.as_bytes()));
             return None;
@@ -81,10 +81,10 @@ impl Postgres {
         Some(server)
     }
 
-    /// Starts a standby of this name for this server.
+    /// Starts a standby with this name for this server.
     ///
     /// # Panics
-    /// Panics if it cannot be created.
+    /// Panics if the standby cannot be created.
     #[must_use]
     pub fn standby(&self, name: &str) -> Self {
         let output = unprivileged("mktemp")
@@ -119,12 +119,13 @@ impl Postgres {
         Self::url_of(self.port)
     }
 
-    /// Returns the address with another port that is forwarded to the server.
+    /// Returns the address of the server through another port, from which connections are
+    /// forwarded.
     pub fn url_of(port: u16) -> String {
         format!("postgres://{USER}@127.0.0.1:{port}/postgres")
     }
 
-    /// Returns a command of the client programs, as the superuser.
+    /// Returns a command that runs a client program as the superuser.
     pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
         command
@@ -141,7 +142,7 @@ impl Postgres {
     /// Starts a stopped server again, and waits until it accepts connections.
     ///
     /// # Panics
-    /// Panics if it does not accept connections before the timeout.
+    /// Panics if the server does not accept connections before the timeout.
     pub fn run(&mut self) {
         let mut child = unprivileged("sh")
             .args(["-c", RUN, "sh"])
@@ -180,7 +181,7 @@ impl Postgres {
     /// Suspends all processes of the server, as hanging storage would, or resumes them.
     ///
     /// # Panics
-    /// Panics if they cannot be signalled.
+    /// Panics if the processes cannot be signalled.
     pub fn suspend(&self, is_still: bool) {
         let signal = if is_still { "STOP" } else { "CONT" };
         let all = r#"kill -"$1" "$2" && pkill -"$1" -P "$2""#;
@@ -193,7 +194,7 @@ impl Postgres {
     /// Executes statements and returns their output.
     ///
     /// # Panics
-    /// Panics if one fails.
+    /// Panics if a statement fails.
     pub fn execute(&self, statements: &str) -> String {
         let output = self
             .client("psql")
@@ -226,7 +227,7 @@ impl Pooler {
     /// Starts `PgBouncer` with that `pool_mode`; `None` if it is not installed.
     ///
     /// # Panics
-    /// Panics if it is installed but does not start.
+    /// Panics if `PgBouncer` is installed but does not start.
     pub fn start(server: &Postgres, pool_mode: &str) -> Option<Self> {
         if !Path::new(POOLER).exists() {
             drop(io::stderr().write_all(b"skipped: no PgBouncer; `.ci/run` installs it\n"));
@@ -343,8 +344,8 @@ pub(crate) fn unprivileged(program: &str) -> Command {
     command
 }
 
-/// Returns the address, the password and the name of a new schema, in one server for all tests of
-/// this process; `None` if PostgreSQL is not installed.
+/// Returns an address, its password and the name of an unused schema. All tests of this process use
+/// the same server. Returns `None` if PostgreSQL is not installed.
 pub fn free_schema() -> Option<(String, &'static str, String)> {
     static SERVER: OnceLock<Option<Mutex<Postgres>>> = OnceLock::new();
     static SCHEMAS: AtomicU32 = AtomicU32::new(0);

@@ -20,7 +20,7 @@ const START_MAX: Duration = Duration::from_secs(30);
 /// of the tests.
 ///
 /// # Panics
-/// Panics if it does not build.
+/// Panics if the binary cannot be built.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
@@ -43,7 +43,7 @@ pub fn binary() -> &'static Path {
         }
         build.args(["build", "--bin", "bellwether"]);
         if cfg!(debug_assertions) {
-            // Built like `cargo run`, so that no crate is compiled twice.
+            // Build as `cargo run` does, so that no crate is compiled twice.
             build.arg("--workspace");
         } else {
             build.args(["--package", "bellwether", "--release"]);
@@ -93,7 +93,7 @@ pub fn command_of<S: AsRef<OsStr>>(
 /// Runs a command to its end.
 ///
 /// # Panics
-/// Panics if it cannot be started.
+/// Panics if the command cannot be started.
 pub fn run(mut command: Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
@@ -112,7 +112,7 @@ impl Service {
     /// Starts a service and waits for its ready line. Its log lines are appended to `log`.
     ///
     /// # Panics
-    /// Panics with the log if it exits or prints no line.
+    /// Panics with the log if the service exits or prints no ready line.
     pub fn start(mut command: Command, log: &Path) -> Self {
         let file = File::options().create(true).append(true).open(log).unwrap();
         command
@@ -150,10 +150,10 @@ impl Service {
         self.child.id()
     }
 
-    /// Returns the address of a part, without scheme.
+    /// Returns the address of a part such as `rest`, without a scheme.
     ///
     /// # Panics
-    /// Panics if that part does not run.
+    /// Panics if the service does not run this part.
     pub fn address(&self, part: &str) -> &str {
         let url = self.ready[part].as_str();
         url.unwrap_or_else(|| panic!("{part} does not run: {}", self.ready))
@@ -163,7 +163,7 @@ impl Service {
     /// Returns the log so far.
     ///
     /// # Panics
-    /// Panics if it cannot be read.
+    /// Panics if the log cannot be read.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
@@ -179,7 +179,7 @@ impl Service {
     /// Kills the service (`kill -9`), as a power failure would.
     ///
     /// # Panics
-    /// Panics if it cannot be killed.
+    /// Panics if the service cannot be killed.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -188,7 +188,7 @@ impl Service {
     /// Stops the service (SIGTERM) and waits until it has exited.
     ///
     /// # Panics
-    /// Panics if it does not exit.
+    /// Panics if the service does not exit.
     pub fn terminate(mut self) -> ExitStatus {
         if !self.has_ended() {
             signal("-TERM", self.child.id());
@@ -207,7 +207,7 @@ impl Drop for Service {
 /// Sends a signal to a process.
 ///
 /// # Panics
-/// Panics if it does not exist.
+/// Panics if the process does not exist.
 pub fn signal(signal: &str, process: u32) {
     let status = Command::new("kill")
         .args([signal, &process.to_string()])

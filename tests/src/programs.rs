@@ -20,7 +20,7 @@ pub fn programs<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
     });
     if let Some(at) = found.iter().position(Option::is_none) {
         let notice = format!("skipped: no `{}` here; `.ci/run` installs it\n", names[at]);
-        // Written to standard error directly, so that a skipped test is visible.
+        // Write to standard error directly, so that a skipped test is visible.
         std::io::stderr().write_all(notice.as_bytes()).unwrap();
         return None;
     }
@@ -41,7 +41,7 @@ pub fn packages(made: &Path) -> Option<PathBuf> {
         return Some(folder);
     }
     let notice = "skipped: no packages of npm here; `.ci/run` installs them\n";
-    // Written to standard error directly, so that a skipped test is visible.
+    // Write to standard error directly, so that a skipped test is visible.
     std::io::stderr().write_all(notice.as_bytes()).unwrap();
     None
 }
@@ -54,7 +54,7 @@ impl Running {
     /// Starts a program in a folder, to which its output is written.
     ///
     /// # Panics
-    /// Panics if it cannot be started.
+    /// Panics if the program cannot be started.
     pub fn start(folder: &Path, program: &Path, arguments: &[String]) -> Self {
         let log = |end: &str| {
             let name = program.file_name().unwrap().to_string_lossy();
@@ -85,7 +85,7 @@ impl Drop for Running {
 /// Returns a free port for the next program to start.
 ///
 /// # Panics
-/// Panics if there is none.
+/// Panics if no port is free.
 pub fn port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

@@ -1,7 +1,7 @@
 //! Fake providers, as strict as the published rules of the real ones.
 //!
-//! Each rejects what its provider would reject, with the same error, and records accepted and
-//! rejected messages. On demand, it misbehaves as providers and networks do.
+//! A fake provider rejects the same messages as the real one, with the same errors, and records
+//! accepted and rejected messages. On demand, it misbehaves as providers and networks do.
 
 pub mod certificates;
 pub mod connections;

@@ -22,13 +22,13 @@ pub enum Weather {
     Fair,
     /// The proxy does not listen, and open connections are closed.
     Refuses,
-    /// Accepts connections and closes them immediately, including open ones.
+    /// Accepts connections and closes them immediately. Open connections are also closed.
     Drops,
     /// Keeps connections open but forwards no data.
     Stalls,
     /// Forwards the client's data but no responses.
     HalfOpen,
-    /// Accepts connections and resets them, including open ones.
+    /// Accepts connections and resets them immediately. Open connections are also reset.
     Resets,
     /// Forwards 1000 bytes per second in each direction.
     Slow,
@@ -40,7 +40,7 @@ pub struct Proxy {
     address: SocketAddr,
     weather: watch::Sender<Weather>,
     target: Arc<Mutex<String>>,
-    // A separate thread, so that the proxy works while a test blocks.
+    // The proxy has its own thread, so that it works while a test blocks.
     runtime: Option<Runtime>,
 }
 
@@ -69,7 +69,7 @@ impl Proxy {
         }
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address on which the proxy listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -43,7 +43,7 @@ impl Received {
     /// Parses the body as JSON.
     ///
     /// # Panics
-    /// Panics if it is not JSON.
+    /// Panics if the body is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
@@ -77,18 +77,17 @@ pub struct Reply {
     pub headers: Vec<(&'static str, String)>,
     pub body: String,
     pub delay: Duration,
-    /// The delivery of the response, if any.
     pub manner: ResponseManner,
 }
 
-/// The delivery of a response, if any.
+/// The manner in which a response arrives, if it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseManner {
     /// The response arrives complete.
     Whole,
     /// The response never starts.
     Hangs,
-    /// The connection is closed before it starts.
+    /// The connection is closed before the response starts.
     Closes,
     /// The body is replaced by one of 100 MB.
     Huge,
@@ -191,7 +190,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address on which the receiver listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -305,7 +304,7 @@ async fn answer(
         ResponseManner::BreaksOff => {
             let start = stream::once(async { Ok(Frame::data("half".into())) });
             let broken = start.chain(stream::once(async {
-                // Allows the first part to be sent before the error.
+                // Yield, so that the first part is sent before the error.
                 tokio::task::yield_now().await;
                 Err("closed as requested")
             }));

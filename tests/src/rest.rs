@@ -109,7 +109,7 @@ impl Answer {
     /// Parses the body as JSON.
     ///
     /// # Panics
-    /// Panics if it is not JSON.
+    /// Panics if the body is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", self.text()))

@@ -56,7 +56,7 @@ impl MailServer {
         }
     }
 
-    /// Returns the port on which it listens.
+    /// Returns the port on which the server listens.
     pub fn port(&self) -> u16 {
         self.address.port()
     }

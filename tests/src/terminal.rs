@@ -42,7 +42,8 @@ pub const SECRET: &str = "qzxv";
 
 /// Default columns and rows of the screen.
 const SIZE: (u16, u16) = (120, 36);
-/// Shorter than the timeout of `eventually`, so that a failure shows the screen.
+/// Timeout for the expected text; shorter than that of `eventually`, so that a failure shows the
+/// screen.
 const SHOWN_WITHIN: Duration = Duration::from_secs(100);
 /// Number of identical screens in a row after which drawing counts as finished.
 const QUIET_LOOKS: u32 = 10;
@@ -135,7 +136,7 @@ impl Terminal {
     /// Asserts that no frame so far contained a secret.
     ///
     /// # Panics
-    /// Panics with the first frame that did.
+    /// Panics with the first frame that contained a secret.
     pub fn assert_no_secrets(&self) {
         let leak = self.output.lock().unwrap().leak.take();
         assert!(
@@ -286,7 +287,7 @@ impl Terminal {
     /// Waits until the program has exited and all its output is read.
     ///
     /// # Panics
-    /// Panics if it does not exit.
+    /// Panics if the program does not exit.
     pub fn ended(&mut self) -> ExitStatus {
         let status = eventually_blocking("the console to end", || self.child.try_wait().unwrap());
         eventually_blocking("the last output", || {
@@ -306,7 +307,7 @@ impl Terminal {
     /// Waits until the process is stopped, as it is after Ctrl-Z.
     ///
     /// # Panics
-    /// Panics if it is not stopped.
+    /// Panics if the process is not stopped.
     pub fn stopped(&self) {
         let stat = format!("/proc/{}/stat", self.process());
         eventually_blocking("the console to stop", || {

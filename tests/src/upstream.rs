@@ -39,7 +39,7 @@ impl Upstream {
         }
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address on which the backend listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -1,25 +1,25 @@
-//! Lengths of long walks: short by default, and full if `BELLWETHER_TEST_LENGTH=full` is set, as in
-//! `.ci/run`. A variable with the name of a walk sets the length of that walk.
-//! `BELLWETHER_TEST_LENGTH=million` is for tests started manually: `just million`.
+//! Lengths of long walks. Walks are short by default, and have their full length with
+//! `BELLWETHER_TEST_LENGTH=full`, as in `.ci/run`. The variable with the name of a walk sets its
+//! length. `BELLWETHER_TEST_LENGTH=million` is for tests that are started manually: `just million`.
 
 /// Each walk with its default and its full length.
 const WALKS: [(&str, u64, u64); 17] = [
-    // Steps of the clock in each direction, before, during and after a beat.
+    // Times of clock steps in each direction: before, during and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
-    // The first store, steps per walk with clock changes, and number of walks.
+    // For walks with clock changes: the first store, the steps per walk, and the number of walks.
     ("BELLWETHER_CLOCK_LIFE", 0, 0),
     ("BELLWETHER_CLOCK_WALK", 1_000, 20_000),
     ("BELLWETHER_CLOCK_WALKS", 1, 1),
-    // Steps per walk through decisions, and number of walks.
+    // For walks of decisions: the steps per walk, and the number of walks.
     ("BELLWETHER_DECISION_STEPS", 300, 1_000),
     ("BELLWETHER_DECISION_WALKS", 2, 20),
     // Failed operations of a disk.
     ("BELLWETHER_DISK_ERRORS", 50, 150),
-    // Positions of a failing call of each command.
+    // Positions at which a system call of each command fails.
     ("BELLWETHER_FAILED_CALLS", 2, 30),
     // Flipped bits.
     ("BELLWETHER_FLIPS", 50, 100),
-    // Store runs that end in a power failure.
+    // Runs of a store that end in power failures.
     ("BELLWETHER_POWER_LIVES", 300, 2_000),
     // Acknowledgements concurrent with an escalation step.
     ("BELLWETHER_RACES", 100, 1_000),

@@ -1,7 +1,7 @@
 //! Calls over REST or gRPC, with canonical JSON in and out.
 //!
-//! The JSON format and path of a method come from the descriptor set, read by a library that shares
-//! no code with the product, so that one table of cases checks both protocols.
+//! One table of cases checks both protocols: the JSON format and path of a method come from the
+//! descriptor set, which is read by a library that shares no code with the product.
 
 use std::{fmt::Write as _, sync::LazyLock};
 
@@ -164,7 +164,7 @@ async fn over_rest(
         return Ok(answer.json());
     }
     let problem = answer.json();
-    // A batch whose items were all rejected yields its items, as over gRPC.
+    // The response to a batch whose items were all rejected lists the items, as over gRPC.
     let items = ["failed", "annotationResponses", "statusResponses"];
     if answer.status == 400 && items.iter().any(|it| problem.get(*it).is_some()) {
         return Ok(problem);
@@ -214,7 +214,7 @@ impl Operation {
         }
     }
 
-    /// Builds the path, and removes the fields in it from the request.
+    /// Builds the path, and removes the fields that it contains from the request.
     fn path(&self, request: &Value, left: &mut serde_json::Map<String, Value>) -> String {
         let mut path = String::new();
         let mut rest = self.template.as_str();
@@ -294,7 +294,7 @@ fn read(message: MessageDescriptor, json: &Value) -> DynamicMessage {
     DynamicMessage::deserialize(message, json).unwrap_or_else(|error| panic!("{error}: {json}"))
 }
 
-/// Messages known only by their descriptor.
+/// A message type that is known only by its descriptor.
 #[derive(Debug, Clone)]
 struct Dynamic(MessageDescriptor);
 

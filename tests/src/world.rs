@@ -13,11 +13,12 @@ use crate::{
     wire::Wire,
 };
 
-/// A service in a temporary folder, both removed when dropped.
+/// A service and its temporary folder. When this is dropped, the service is stopped and the folder
+/// removed.
 #[derive(Debug)]
 pub struct World {
     service: Option<Service>,
-    /// For example, the connection settings of a store in a database.
+    /// Environment variables, such as the connection settings of a store in a database.
     variables: Variables,
     was_killed: bool,
     folder: TempDir,
@@ -89,8 +90,8 @@ impl World {
         world
     }
 
-    /// Like [`World::with_settings`], with the certificate authorities in this file also trusted
-    /// for messages.
+    /// Like [`World::with_settings`], for a service that also trusts the certificate authorities in
+    /// this file when it sends messages.
     ///
     /// # Panics
     /// Panics if the service does not start.
@@ -173,7 +174,8 @@ impl World {
         }
     }
 
-    /// Waits until the restarted node leads, once the lease of the killed one has expired.
+    /// Waits until the restarted node leads, which is after the lease of the killed process
+    /// expires.
     fn wait_until_leader(&self) {
         eventually_blocking("the node to lead", || {
             let shown = process::run(self.command(&["store", "status"]));
@@ -214,7 +216,7 @@ impl World {
     /// Whether the service has exited without being stopped.
     ///
     /// # Panics
-    /// Panics if it was never started.
+    /// Panics if the service was never started.
     pub fn has_ended(&mut self) -> bool {
         self.service.as_mut().expect("the service ran").has_ended()
     }
@@ -222,13 +224,13 @@ impl World {
     /// Stops the service and waits until it has exited.
     ///
     /// # Panics
-    /// Panics if it is not running or does not exit.
+    /// Panics if the service is not running or does not exit.
     pub fn terminate(&mut self) -> std::process::ExitStatus {
         self.service.take().expect("the service runs").terminate()
     }
 
-    /// Returns the folder with the settings, the log and the data folder; other commands can use it
-    /// as their home.
+    /// Returns the folder with the settings, the log and the data folder. Other commands can use
+    /// this folder as their home.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -59,7 +59,7 @@ impl Event {
         }
     }
 
-    /// Returns the change for its first event.
+    /// Returns the change that inserts the occurrence.
     pub(crate) fn appears(&self) -> Change {
         let columns = COLUMNS.iter().zip(&self.columns);
         let mut add: Vec<_> = columns
@@ -74,7 +74,7 @@ impl Event {
         }
     }
 
-    /// Moves it behind all events seen earlier, and returns its previous index key.
+    /// Moves the index key by last event to the end, and returns the previous key.
     pub(crate) fn move_entry(&mut self) -> Vec<u8> {
         self.seen += 1 << 32;
         let state = [&[1][..], &self.seen.to_be_bytes(), &self.key].concat();

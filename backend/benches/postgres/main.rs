@@ -3,8 +3,8 @@
 //!
 //! Prints one line of JSON per figure; `just bench postgres` shows them as a table. An event is an
 //! occurrence of 500 bytes with five index entries, one of which moves. `BELLWETHER_BENCH_SECONDS`
-//! sets the duration of each measurement, `BELLWETHER_BENCH_SNAPSHOT_SECONDS` the time for which a
-//! snapshot is held meanwhile.
+//! sets the duration of each measurement, `BELLWETHER_BENCH_SNAPSHOT_SECONDS` the duration of the
+//! one during which a snapshot is held.
 
 #![expect(
     clippy::print_stdout,
@@ -259,8 +259,8 @@ fn size(place: &Place<'_>, schema: &str, events: usize) {
     );
 }
 
-/// Measures single events sent to three nodes concurrently, compared with as many connections that
-/// commit equally large batches without a log.
+/// Measures single events sent to three nodes concurrently. The reference is the same number of
+/// connections that commit batches of the same size without a log.
 async fn singles(place: &Place<'_>) {
     let (address, _) = place.store().await;
     let next = Arc::new(AtomicU64::new(0));
@@ -318,7 +318,8 @@ async fn singles(place: &Place<'_>) {
     );
 }
 
-/// Measures a single event on an idle store, compared with its round trips and its commit.
+/// Measures a single event on an idle store. The reference is the time of its round trips and of a
+/// commit.
 async fn one_by_one(place: &Place<'_>) {
     let (address, _) = place.store().await;
     let engine = open(&address).await;

@@ -26,8 +26,8 @@ impl Figures {
         descriptors | threads | series | open | held | waiting";
 
     pub(super) fn now(folder: &Path, page: &str) -> Self {
-        // Allocated blocks: redb doubles the length of a file up to 4 GiB, and most of that is a
-        // hole.
+        // Count allocated blocks, not the length: redb doubles the length up to 4 GiB, and most of
+        // the file is a hole.
         let bytes = |name: &str| fs::metadata(folder.join(name)).map_or(0, |it| it.blocks() * 512);
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let number = |name: &str| -> u64 {

@@ -37,7 +37,7 @@ use tonic::transport::Endpoint;
 
 use self::{definitions::Grpc, figures::Figures, outside::Outside};
 
-/// The allocator of the command: glibc's retains 300 MB of fragments of such a process's threads.
+/// The allocator that the command uses. glibc's would retain 300 MB of fragmented memory.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -96,7 +96,7 @@ async fn pass_a_week(events: u64) {
         if minute % 10 == 0 {
             service.catch_up().await;
         }
-        // At midday, when all kinds of work are in progress.
+        // Restart at midday, when all kinds of work are in progress.
         if minute % DAY == DAY / 2 {
             service.stop().await;
             service = Service::start(folder.path(), &clock).await;
@@ -157,7 +157,7 @@ fn events(minute: u64, batch: u64) -> Vec<cloud::Event> {
 /// Returns an event of an identity that sends for a minute.
 fn brief(minute: u64, number: u64, status: cloud::Status) -> cloud::Event {
     let service = (minute * 997 + number) % SERVICES;
-    // Every tenth is a source of an inhibition.
+    // One event in ten is the cause of an inhibition.
     let severity = if number.is_multiple_of(TENTH * TENTH) {
         cloud::Severity::Critical
     } else {
@@ -245,7 +245,7 @@ impl Service {
         figures::page(self.metrics.as_ref()).await
     }
 
-    /// Waits until few messages wait, except those to receivers that are down.
+    /// Waits until few messages are queued, not counting those for receivers that are down.
     async fn catch_up(&self) {
         for _ in 0..600 {
             let waiting = figures::of(&self.page().await, "bellwether_destination_waiting");

@@ -19,7 +19,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 /// Number of destinations.
 pub(super) const RECEIVERS: u64 = 20;
-/// Cycle in hours; each destination is down for one hour of it.
+/// Length of a cycle. Each destination is down for one hour per cycle.
 const CYCLE_HOURS: u64 = 12;
 const HOUR_MS: u64 = 3_600_000;
 
@@ -56,7 +56,7 @@ async fn listen(listener: TcpListener, clock: Arc<ManualClock>, received: Arc<At
         connections.spawn(async move {
             let answer = service_fn(|request| respond(request, &clock, &received));
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
-            // A sender may close the connection at any time.
+            // Errors are ignored: a sender may close the connection at any time.
             let _ = connection.await;
         });
     }

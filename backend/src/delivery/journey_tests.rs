@@ -54,7 +54,8 @@ fn disk_event() -> cloud::Events {
     }
 }
 
-/// Creates a trigger on every error, a webhook, and a rule that connects them.
+/// Creates a trigger on events whose summary contains "disk", a webhook, and a rule that connects
+/// them.
 async fn set_up(channel: &Channel, key: &str, url: String) {
     let clause = v1::Clause {
         kind: Some(v1::clause::Kind::Contains(v1::Contains {

@@ -644,7 +644,7 @@ fn snippets_are_included_in_messages_but_not_in_addresses() {
     assert_eq!(fields[..2], expected, "{fields:?}");
 }
 
-/// Signs links without a key, for tests of where links appear.
+/// Returns links without a real signature, to test which messages contain links.
 #[derive(Debug)]
 struct Unsigned;
 

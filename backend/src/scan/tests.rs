@@ -20,8 +20,8 @@ fn scanner(client: &str) -> Scanner {
     }
 }
 
-/// Runs forever, checking for cancellation like a scan does: between events, or in the middle of
-/// one.
+/// Runs forever, checking for cancellation as a scan does: between events, or in the middle of an
+/// event.
 async fn endless(is_amid: bool, alive: Arc<AtomicUsize>) {
     struct Alive(Arc<AtomicUsize>);
     impl Drop for Alive {
@@ -94,7 +94,7 @@ async fn greedy_client_does_not_starve_others() {
         _ = flood => panic!("it does not end"),
         () = other => {}
     }
-    // All waiting and running work has ended.
+    // Wait until all waiting and running scans have ended.
     wait_until(|| alive.load(SeqCst) == 0).await;
     assert_eq!(scans.run(&scanner("greedy"), async { 1 }).await.unwrap(), 1);
 }

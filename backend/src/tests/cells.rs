@@ -1,6 +1,6 @@
-//! Tests of cells: services without shared state, each with the events of some tenants. A router,
-//! which represents the senders and is not part of the product, selects the cell by the tenant
-//! dimension.
+//! Tests of cells: services without shared state, each with the events of some tenants. A router
+//! selects the cell by the tenant dimension. It stands for the senders, and is not part of the
+//! product.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -182,7 +182,7 @@ impl Cells {
         unsent
     }
 
-    /// Advances the time in all cells, and lets the running ones do their due work.
+    /// Advances the time in all cells, and lets the running cells do the work that is due.
     async fn live(&mut self, time: Duration) {
         let end_ms = self.clock.now_ms() + i64::try_from(time.as_millis()).unwrap();
         loop {
@@ -235,7 +235,7 @@ impl Cells {
 #[tokio::test]
 async fn groups_and_inhibitions_are_per_cell_and_limits_add_up() {
     let mut cells = Cells::start().await;
-    // All cells use one site name: there is one group in each cell.
+    // All cells use the same site name, but each cell has a separate group.
     let events = (0..TENANTS)
         .map(|of| cells.event("load", of, "all", 0))
         .collect();
@@ -266,7 +266,7 @@ async fn groups_and_inhibitions_are_per_cell_and_limits_add_up() {
     }
     assert_eq!(cells.came("/load"), 2 * CELLS - 1);
 
-    // Each cell sends up to its own limit, so together they exceed it.
+    // Each cell sends up to its own limit, so that together they exceed the limit of one.
     let count = 4 * CELLS * usize::try_from(PER_MINUTE).unwrap();
     let events = (0..count)
         .map(|it| cells.event("burst", it % TENANTS, "b", it))
@@ -300,7 +300,7 @@ async fn cell_loss_stops_only_its_tenants() {
     assert_eq!(cells.came("/burst"), TENANTS);
     cells.check().await;
 
-    // Open events stay where they are; later events go to the tenant's new cell.
+    // Open events stay in the old cell. Later events go to the tenant's new cell.
     let opened = cells.event("load", 0, "m", 7);
     cells.send(vec![opened.clone()]).await;
     cells.live(MINUTE).await;
@@ -325,7 +325,7 @@ async fn cell_loss_stops_only_its_tenants() {
     cells.send(vec![next]).await;
     cells.live(MINUTE).await;
     assert_eq!(cells.came("/load"), 2);
-    // The old cell notifies its receivers of the end when the event ages there.
+    // The old cell sends the closing message when it closes the event because of its age.
     cells.live(9 * MINUTE).await;
     assert_eq!(
         of_event(cells.occurrences(0).await),

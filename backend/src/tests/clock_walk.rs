@@ -41,12 +41,12 @@ const MINUTE_MS: i64 = 60 * SECOND_MS;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 /// Steps before a walk continues in a new store, since decisions are never deleted.
 const LIFE: u64 = 1_000;
-/// Seconds between two evaluations by a service.
+/// Seconds between two reviews of due work by the leader.
 const LOOK: u64 = 5;
-/// Longest time, in seconds, for which the other node does not notice records of the leader. A node
-/// that notices none for a minute cannot reach the store.
+/// Maximum time, in seconds, for which the other node does not read the log. A node that reads
+/// nothing for a minute counts as cut off from the store.
 const UNNOTICED_MAX: u64 = 30;
-/// Longest time without evaluating held notifications.
+/// Maximum time between two reviews of held notifications.
 const SLACK_MS: i64 = 3 * MINUTE_MS;
 const HOSTS: usize = 6;
 const PEOPLE: [&str; 3] = ["ana", "ben", "cleo"];
@@ -59,7 +59,7 @@ const GROUP_INTERVAL_MS: i64 = 20 * MINUTE_MS;
 const ACKNOWLEDGED_MS: i64 = 15 * MINUTE_MS;
 const AGE_MS: i64 = 40 * MINUTE_MS;
 const SILENT_MS: i64 = 70 * SECOND_MS;
-/// Tolerance for the service time, which can differ between nodes and be lost in a restart.
+/// Tolerance for service time, which differs between nodes and is partly lost in a restart.
 const SERVICE_SLACK_MS: i64 = 6 * SECOND_MS;
 
 /// The expected state of a host's newest occurrence. All times are elapsed times.
@@ -79,14 +79,14 @@ struct HostState {
     repeated_ms: Option<i64>,
     repeats: usize,
     grouped: usize,
-    /// Time of the last message of its group, which outlives an occurrence.
+    /// Time of the last message of the host's group, which outlives an occurrence.
     group_ms: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Beats {
     last_ms: i64,
-    /// Time since then with an active leader, and the number of restarts and leader changes.
+    /// Time with an active leader since `last_ms`, and the number of restarts and leader changes.
     watched_ms: i64,
     restarts: i64,
     is_late: bool,
@@ -116,7 +116,7 @@ struct Walk {
     beats: Beats,
     position: LogPosition,
     seen: HashSet<Vec<u8>>,
-    /// End of the fixed records, in milliseconds of elapsed time.
+    /// Time until which the fixed records wait, in milliseconds of elapsed time.
     fixed_ms: i64,
     counts: BTreeMap<&'static str, usize>,
 }
@@ -247,8 +247,8 @@ impl Walk {
     }
 
     async fn set_clock(&mut self) {
-        // Two steps before the first one is recorded count as one step, which may exceed a step
-        // that changes no wait.
+        // Two clock steps in a row are recorded as one step, whose size may exceed the maximum that
+        // waits are corrected for.
         let store = &self.nodes[self.leader].deciding.store;
         let (_, recorded) = store.clock_fact().await.unwrap().unwrap();
         if recorded.offset_ms != self.clock.offset_ms() {
@@ -283,7 +283,7 @@ impl Walk {
         self.count("restarts");
     }
 
-    /// Lets the other node notice the leader's records after a random time.
+    /// Lets the other node read the leader's records after a random time.
     async fn notice(&mut self, seconds: u64) {
         self.unnoticed += seconds;
         if self.random.random_bool(0.5) || self.unnoticed > UNNOTICED_MAX {
@@ -293,7 +293,7 @@ impl Walk {
         }
     }
 
-    /// Advances the time, then lets the leader evaluate held notifications.
+    /// Advances the time, with a review of due work by the leader every [`LOOK`] seconds.
     async fn live(&mut self, seconds: u64) {
         let mut left = seconds;
         while left > 0 {
@@ -431,7 +431,7 @@ impl Walk {
                 _ => {}
             }
         }
-        // An occurrence is read as it is now, so it may have been closed after it was paged.
+        // The current occurrence is read, which may have been closed since the page.
         for key in deliveries {
             let found = store.get::<Delivery>(key).await.unwrap().unwrap();
             self.delivered(&found.value);
@@ -542,8 +542,8 @@ impl Walk {
             }
         }
         let beats = self.beats;
-        // Outages extend each of two waits by the grace, and each new leader starts from the stored
-        // state.
+        // Each restart or new leader starts from the stored state, which extends two waits by the
+        // tolerance.
         let most_ms = SILENT_MS + 20 * SECOND_MS + 2 * SERVICE_SLACK_MS * (1 + beats.restarts);
         assert!(
             beats.is_late || beats.watched_ms <= most_ms,
@@ -552,7 +552,7 @@ impl Walk {
     }
 
     /// Checks that the fixed records have the correct remaining time on each node, and that times
-    /// of day are unchanged.
+    /// chosen by users are unchanged.
     async fn check_fixed(&self) {
         let left_ms = self.fixed_ms - self.passed_ms();
         let (delivery, budget, health, receipt) = fixed(0);
@@ -587,7 +587,7 @@ impl HostState {
         self.acknowledged_until_ms = None;
     }
 
-    /// Begins a round when the acknowledgement has ended.
+    /// Begins a round if the acknowledgement has ended.
     fn end_acknowledgement(&mut self, passed_ms: i64) {
         if let Some(until_ms) = self.acknowledged_until_ms.filter(|it| *it <= passed_ms) {
             self.begin(until_ms);
@@ -595,7 +595,7 @@ impl HostState {
     }
 }
 
-/// Prints where a walk failed.
+/// Prints the position at which a walk failed.
 struct LifeNote {
     seed: u64,
     life: u64,

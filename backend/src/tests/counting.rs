@@ -17,7 +17,7 @@ async fn new_counters_start_the_day_after_an_upgrade() {
     ];
     for ground in grounds.into_iter().flatten() {
         let store = ground.open().await;
-        // The start of counting, without noise counters.
+        // Store the start of counting, but no noise counters.
         let since = Change::new(Kind::Counter, &[0], Expect::Absent, Action::Add(vec![5]));
         let written = store.engine().apply(Lane::Admin, vec![since].into());
         written.await.unwrap();

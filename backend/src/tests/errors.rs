@@ -1,5 +1,5 @@
-//! Tests of failing disk operations under the whole service: every response is correct, and it
-//! recovers automatically.
+//! Tests of the whole service while disk operations fail: every response is correct, and the
+//! service recovers automatically.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

@@ -1,7 +1,7 @@
 //! Simulates hours of an installation that pages contacts, with random acknowledgements, closings
-//! and crashes. No step runs after the response to an acknowledgement, and none is lost or early. A
-//! severity above all earlier ones starts a round. A method that waits is used on time regardless
-//! of the round. Every contact notified of an event is also notified of its closing.
+//! and crashes. No step runs after an acknowledgement was confirmed, and no step is lost or early.
+//! A severity above all earlier ones starts a round. A method with a delay is used on time,
+//! whatever the round. Every contact notified of an event is also notified of its closing.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -32,13 +32,13 @@ use crate::{
 };
 
 const MINUTE_MS: i64 = 60_000;
-/// Delay before the next step; the steps and rounds of the policy.
+/// Delay before the next step.
 const WAIT_MS: i64 = 5 * MINUTE_MS;
-/// Delay of the second method of each person, which has the same destination as the first one.
+/// Delay of each person's second method, which uses the same destination as the first one.
 const CALL_MS: i64 = 7 * MINUTE_MS;
 const PEOPLE: [&str; 3] = ["ana", "ben", "cleo"];
 const ROUNDS: usize = 2;
-/// Tolerated lateness of a step: steps are evaluated between two moves of the clock.
+/// Tolerated lateness of a step, since steps run only between two advances of the clock.
 const SLACK_MS: i64 = 2 * MINUTE_MS;
 const HOSTS: usize = 60;
 
@@ -62,7 +62,7 @@ struct Hours {
     clock: Arc<ManualClock>,
     random: StdRng,
     hosts: BTreeMap<usize, HostState>,
-    /// Acknowledgements and closings, by host and occurrence.
+    /// Times of acknowledgements and closings, by host and occurrence.
     pauses: BTreeMap<(usize, u32), Vec<i64>>,
     receiver: Receiver,
 }
@@ -154,7 +154,7 @@ impl Hours {
         service.rules().create(&draft, false).await.unwrap();
     }
 
-    /// Reverses the order of a person's methods, without their identities.
+    /// Stores a person's methods in reverse order and without their identities.
     async fn reorder(&mut self) {
         let (store, clock) = (self.service.store(), &self.clock);
         let contacts = Contacts::new(store.clone(), Arc::clone(clock) as Arc<dyn Clock>);
@@ -246,7 +246,7 @@ impl Hours {
         }
     }
 
-    /// Returns the times of the steps for each occurrence, by host and number.
+    /// Returns the times of the steps, by the host and number of the occurrence.
     async fn steps(&self) -> BTreeMap<(usize, u32), Vec<i64>> {
         let mut steps: BTreeMap<_, Vec<i64>> = BTreeMap::new();
         for ((about, _, _), times) in self.used("page").await {
@@ -255,8 +255,8 @@ impl Hours {
         steps
     }
 
-    /// Returns the times at which the methods with that variable were used, by occurrence, person
-    /// and identity of the method.
+    /// Returns the times at which methods whose variable `way` has this value were used, by
+    /// occurrence, person and identity of the method.
     async fn used(&self, way: &str) -> BTreeMap<((usize, u32), String, String), Vec<i64>> {
         let mut used: BTreeMap<_, Vec<i64>> = BTreeMap::new();
         for it in samples::all::<Delivery>(self.service.store()).await {
@@ -274,8 +274,8 @@ impl Hours {
         used
     }
 
-    /// Checks that each page is followed by the call that waits for it, neither early nor late,
-    /// unless someone responded in the meantime.
+    /// Checks that each page is followed by its call, neither early nor late, unless someone
+    /// responded in the meantime.
     async fn check_calls(&self) {
         let now_ms = self.clock.now_ms();
         let mut calls = BTreeMap::new();
@@ -356,8 +356,8 @@ impl Hours {
             let step_count = steps.get(&(*host, known.occurrence)).map_or(0, Vec::len);
             let ended = known.until_ms.filter(|it| *it <= now_ms);
             if let Some(until_ms) = ended.filter(|_| known.is_open && known.paging_ms.is_none()) {
-                // The round begins with the first evaluation after the acknowledgement, possibly
-                // this one.
+                // The round begins with the first review after the end of the acknowledgement,
+                // possibly this one.
                 (known.paging_ms, known.until_ms) = (Some(until_ms), None);
             }
             let Some(begun_ms) = known.paging_ms else {
@@ -425,7 +425,7 @@ impl Hours {
     }
 }
 
-/// A person who is paged immediately and called later, through one destination.
+/// Returns a person who is paged immediately and called later, through the same destination.
 fn contact(name: &str) -> v1::Contact {
     let method = |way: &str, after_ms| v1::ContactMethod {
         destination_name: name.into(),

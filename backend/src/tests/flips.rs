@@ -17,7 +17,7 @@ use crate::{
     testing::{audit, samples, walks::walk_length},
 };
 
-/// Number of occurrences, and of deliveries.
+/// Number of occurrences and number of deliveries.
 const RECORDS: u32 = 40;
 
 fn add_heartbeats(changes: &mut Changes) {
@@ -131,7 +131,7 @@ async fn keep_occurrences(store: &Store) {
     }
 }
 
-/// Returns the responses of the service, one per query, or errors.
+/// Returns the result of each query.
 async fn read_responses(store: &Store) -> Vec<Result<String, String>> {
     let mut answers = Vec::new();
     let engine = store.engine();
@@ -186,7 +186,7 @@ async fn operations(store: &Store) -> Vec<Result<String, String>> {
     answers
 }
 
-/// "Not found" is a response too, and a wrong one.
+/// Panics unless the error reports damage: "not found", for example, is a wrong result.
 fn unless_wrong(error: Error) -> String {
     match error {
         Error::Internal(_) | Error::Unavailable(_) => error.to_string(),
@@ -195,7 +195,7 @@ fn unless_wrong(error: Error) -> String {
 }
 
 #[tokio::test]
-async fn flipped_bits_never_produce_wrong_answers() {
+async fn flipped_bits_never_produce_wrong_results() {
     let ground = filled_disk().await;
     let Ground::Disk(disk, sealer) = &ground else {
         unreachable!("it was created on a disk");

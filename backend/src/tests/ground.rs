@@ -27,7 +27,7 @@ pub(super) enum Ground {
     Memory(Store),
     /// A disk, which loses unsynced data.
     Disk(SimulatedDisk, Arc<Sealer>),
-    /// A database, which still processes what it received before a crash of the service.
+    /// A database, which still executes the statements received before a crash of the service.
     Database(Box<Address>, Arc<Sealer>),
 }
 
@@ -77,8 +77,8 @@ impl Ground {
         })
     }
 
-    /// Causes one to four consecutive disk operations to fail after `operations` successful ones. A
-    /// single failure is retried. `None` lets all operations succeed.
+    /// Causes one to four consecutive disk operations to fail after `operations` successes. The
+    /// store retries after a single failure. `None` lets all operations succeed.
     pub(super) fn fail_after(&self, operations: Option<u64>) {
         if let Self::Disk(disk, _) = self {
             let operations = operations.unwrap_or(u64::MAX);

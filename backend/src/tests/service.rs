@@ -1,4 +1,4 @@
-//! The service without the wire: real operations, a real store, a real dispatcher.
+//! The service without its network interface: real operations, a real store, a real dispatcher.
 
 use std::{sync::Arc, time::Duration};
 
@@ -94,7 +94,7 @@ impl Service {
         });
     }
 
-    /// Kills all processes, with a power failure of the disk, and starts them again.
+    /// Kills all processes during a power failure of the disk, and starts them again.
     pub(super) async fn crash(&mut self, random: &mut StdRng) {
         self.ground.fail_power_after(random.random_range(0..40));
         for _ in 0..random.random_range(0..200) {
@@ -160,7 +160,7 @@ impl Service {
         !first.await.unwrap().is_empty()
     }
 
-    /// Waits until there is no work before the clock moves. Returns the time of the next work.
+    /// Waits until no work is due. Returns the time at which the next work is due.
     pub(super) async fn settled(&mut self) -> i64 {
         let head = self.store().engine().log_head().await.unwrap();
         let clock = Arc::clone(&self.clock);

@@ -1,5 +1,5 @@
-//! Simulates an hour of a whole installation: the results are exactly those of a small model of the
-//! contract, despite misbehaving receivers, edits and crashes.
+//! Simulates an hour of a whole installation. Despite misbehaving receivers, edits and crashes, the
+//! results are exactly those of a small model of the specified behaviour.
 
 mod check;
 mod model;
@@ -13,11 +13,12 @@ pub(super) use scenario::event_of;
 use super::ground::Ground;
 use crate::testing::walks::walk_length;
 
-/// Number of sites that events come from; the last ones belong to misbehaving destinations.
+/// Number of sites that events come from. The rules for the last sites use misbehaving
+/// destinations.
 const SITES: usize = 45;
 
-/// Simulates an hour. Held notifications are reported one by one, as the model counts them, or
-/// gathered from `together_from` on.
+/// Simulates an hour. Notifications released at the same time are sent one by one, as in the model,
+/// or gathered into one message if there are at least `together_from`.
 async fn hours(ground: impl AsyncFn() -> Option<Ground>, together_from: usize) {
     let first = walk_length("BELLWETHER_SIMULATION_SEED");
     for seed in first..first + walk_length("BELLWETHER_SIMULATIONS") {
@@ -30,7 +31,7 @@ async fn hours(ground: impl AsyncFn() -> Option<Ground>, together_from: usize) {
     }
 }
 
-/// Generates tests for an hour on each storage, with and without gathering.
+/// Generates a test of an hour for each kind of storage, with and without gathering.
 macro_rules! hours {
     ($($name:ident: $ground:expr, $together_from:expr;)+) => {$(
         #[tokio::test]

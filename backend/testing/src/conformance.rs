@@ -5,8 +5,8 @@ pub mod model;
 pub mod together;
 pub mod walk;
 
-/// Defines the conformance tests for an engine. The expression returns the engine and a guard that
-/// must outlive it.
+/// Defines the conformance tests for an engine. The expression returns the engine, and a guard that
+/// must live longer than the engine.
 #[macro_export]
 macro_rules! conformance {
     ($make:expr, $($module:ident :: $test:ident),+ $(,)?) => {

@@ -222,8 +222,8 @@ pub fn mail_destination() -> Destination {
     }
 }
 
-/// Returns destinations with the fields that their types gained in later versions, and Jinja
-/// templates.
+/// Returns destinations with Jinja templates, and with the fields that later versions added to
+/// their types.
 pub fn worded_destinations() -> Vec<Destination> {
     let slack = Slack {
         channel: "#ops".into(),
@@ -280,7 +280,7 @@ pub fn jinja_delivery() -> Delivery {
     delivery
 }
 
-/// Returns a rule from the trigger `disk` to the first two destinations.
+/// Returns a rule with the trigger `disk` and the first two destinations.
 pub fn rule(name_of_it: &str) -> Rule {
     Rule {
         id: id(31),
@@ -361,7 +361,7 @@ pub fn scoped_client(name_of_it: &str) -> Client {
     }
 }
 
-/// Returns the state of a rule that notified about an occurrence, including its close.
+/// Returns the state of a rule that notified about an occurrence and its closing.
 fn notified() -> Notified {
     Notified {
         rule: id(31),

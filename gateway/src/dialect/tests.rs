@@ -67,7 +67,7 @@ impl Ask {
         }
     }
 
-    /// Translates the request with the endpoint at this path.
+    /// Translates this request as the endpoint at `path` does.
     fn read(&self, path: &str) -> Result<Translation, DialectError> {
         let mut endpoints = DIALECTS.iter().flat_map(|dialect| dialect.endpoints);
         let endpoint = endpoints.find(|endpoint| endpoint.path == path).unwrap();
@@ -81,7 +81,7 @@ impl Ask {
     }
 }
 
-/// Returns the response if all events are accepted.
+/// Returns the response to a request with this outcome.
 fn answer(reading: Translation, outcome: &Outcome) -> DialectResponse {
     match reading.success {
         Success::Whole(answer) | Success::Partial(answer) => answer(outcome),
@@ -124,7 +124,7 @@ fn state(event: &Event) -> (i32, i32, Option<bool>) {
     (event.severity, event.status, event.acknowledged)
 }
 
-/// Returns the rows of the table below a heading of a reference topic, without its header.
+/// Returns the rows of the table below a heading of a reference topic, without the header row.
 fn table(topic: &Topic, heading: &str) -> Vec<Vec<String>> {
     let mut blocks = topic.blocks().into_iter();
     blocks.find(|block| matches!(block, Block::Heading(title) if title == heading));

@@ -64,7 +64,7 @@ impl Recorder {
         self.calls.lock().unwrap().clone()
     }
 
-    /// Returns the number of hanging calls, without cancelled ones.
+    /// Returns the number of hanging calls that were not cancelled.
     pub(crate) fn hanging(&self) -> usize {
         self.hanging.load(SeqCst)
     }
@@ -102,7 +102,7 @@ impl Recorder {
     }
 }
 
-/// A service of the test server; `N` only carries its name.
+/// A gRPC service of the fake backend. `N` only carries the name of the service.
 struct Recorded<N> {
     recorder: Recorder,
     name: std::marker::PhantomData<fn() -> N>,
@@ -223,7 +223,7 @@ impl UnaryService<Bytes> for OneCall {
     }
 }
 
-/// Counts a hanging call until it is dropped.
+/// Counts a call as hanging until this is dropped.
 struct Hanging(Arc<AtomicUsize>);
 
 impl Hanging {

@@ -284,7 +284,7 @@ async fn any_content_type_is_parsed_as_json() {
 }
 
 #[tokio::test]
-async fn unknown_content_encoding_is_415_with_the_supported_ones() {
+async fn unknown_content_encoding_is_415_with_the_supported_encodings() {
     let world = World::new().await;
     let request = || world.request("POST", "/v1/data-receiver/events");
     let answer = world
@@ -379,7 +379,7 @@ async fn unknown_fields_are_rejected_with_a_suggestion() {
 }
 
 #[tokio::test]
-async fn malformed_events_are_merged_with_backend_rejections() {
+async fn malformed_events_are_listed_with_those_the_backend_rejects() {
     let world = World::new().await;
     world.backend.answer(&cloud::EventStatusResult {
         succeeded: 1,

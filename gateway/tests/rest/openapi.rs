@@ -53,7 +53,7 @@ async fn openapi_has_every_path_and_no_dangling_reference() {
     }
 }
 
-/// Error statuses of the gateway that no gRPC code maps to.
+/// Error statuses of the gateway to which no gRPC code maps.
 const OF_ITS_OWN: [u16; 3] = [413, 415, 431];
 
 fn is_left_out(method: &str, path: &str, operation: &Value, status: u16) -> bool {
@@ -73,7 +73,7 @@ async fn operations_document_every_possible_status() {
     let mut operations = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            // The responses to senders are defined by their interfaces.
+            // The responses to other products' senders are defined by those products.
             let others = ["Senders", "Alertmanager", "Health"];
             if others.contains(&operation["tags"][0].as_str().unwrap()) {
                 continue;

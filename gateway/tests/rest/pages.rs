@@ -9,8 +9,8 @@ use crate::{backend::Act, world::World};
 #[tokio::test]
 async fn readiness_follows_the_backend_health_service() {
     let world = World::new().await;
-    // A health response is one enum field: 1 is serving, 2 is not. One for the service as a whole,
-    // one for its read-only part.
+    // A health response is one enum field: 1 is serving, 2 is not serving. The first response is
+    // for the whole service, the second for its read-only part.
     let (serving, not_serving) = (vec![8, 1], vec![8, 2]);
     for (whole, reading, status, why) in [
         (&serving, &serving, 200, ""),
@@ -27,7 +27,7 @@ async fn readiness_follows_the_backend_health_service() {
             assert!(answer.message().starts_with(why), "{}", answer.message());
             assert_eq!(answer.header("retry-after"), "1");
         } else {
-            // Consumes the second response.
+            // The gateway made only one call, so consume the second response.
             world.get("/readyz").await;
         }
         let call = world.backend.calls().pop().unwrap();

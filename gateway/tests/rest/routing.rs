@@ -126,7 +126,7 @@ async fn unknown_path_is_404() {
 }
 
 #[tokio::test]
-async fn wrong_method_is_405_with_the_allowed_ones() {
+async fn wrong_method_is_405_with_the_allowed_methods() {
     let world = World::new().await;
     let table = [
         ("DELETE", "/v1/notification/triggers", "GET, HEAD, POST"),

@@ -241,8 +241,8 @@ async fn event_rejected_by_the_backend_is_a_client_error() {
             "{}: {text}",
             request.path
         );
-        // A response to logs has the number of rejected records; all other responses report a
-        // failure.
+        // The response to logs is a success with the number of rejected records; all other
+        // responses are errors.
         let expected = if request.path == "/v1/logs" { 200 } else { 400 };
         assert_eq!(answer.status, expected, "{}", request.path);
     }

@@ -1,4 +1,4 @@
-//! Traffic between client and backend, and shutdown.
+//! Headers, metadata and cancellation between client and backend, and shutdown.
 
 use std::time::{Duration, Instant};
 

@@ -324,7 +324,7 @@ fn clause_paths_map_to_positions_in_the_text() {
     assert_eq!(fields, [("a", 0), ("c", 5), ("e", 13), ("g", 20)]);
 }
 
-/// Parts from which filters are built, so that many of them are valid.
+/// Builds filters from parts of the syntax, so that many of them are valid.
 fn filters() -> impl Strategy<Value = String> {
     let words = [
         "a", "host", "=", "!=", "~", "!~", ">", ">=", "<", "(", ")", "or", "and", "not", "-", "in",

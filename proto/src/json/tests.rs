@@ -14,7 +14,7 @@ use crate::json::{
     write,
 };
 
-/// A type under test, in our tables and in those of the reference.
+/// A message type under test, with its descriptors here and in the reference implementation.
 struct Subject {
     plan: Plan,
     message: MessageId,

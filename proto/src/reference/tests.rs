@@ -77,7 +77,7 @@ fn descriptors() -> FileDescriptorSet {
     FileDescriptorSet::decode(crate::FILE_DESCRIPTOR_SET).unwrap()
 }
 
-/// Returns a message of the product, with the comments of its fields by JSON name.
+/// Returns a message type of the product, and the comments of its fields by JSON name.
 fn message(name: &str) -> (DescriptorProto, BTreeMap<String, String>) {
     for file in descriptors().file {
         if file.package() != "bellwether.v1" {

@@ -31,7 +31,7 @@ fn show() -> io::Result<()> {
     let mut count = 0_u32;
     loop {
         queue!(stdout(), BeginSynchronizedUpdate)?;
-        // The symbol of the console's cursor, so that the same condition is waited for.
+        // The symbol of the console's cursor, so that both programs are measured in the same way.
         let words = format!("\u{25b6} {count}");
         terminal.draw(|frame| frame.render_widget(Paragraph::new(words), frame.area()))?;
         execute!(stdout(), EndSynchronizedUpdate)?;

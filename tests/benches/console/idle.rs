@@ -35,7 +35,7 @@ pub(crate) fn measure(report: &mut Report) {
     let (mut own, _) = Pty::start(stage::own_service(folder.path()), "", shows("First steps"));
     own.press("2", shows("No events"));
 
-    // All are measured concurrently: each is idle, and the counts are per process.
+    // The programs can be measured concurrently: all are idle, and the counts are per process.
     let consoles = [
         ("events", events),
         ("overview", overview),
@@ -100,7 +100,7 @@ impl Counts {
     }
 }
 
-/// Returns the increase over all threads, except those that have ended.
+/// Returns the sum of the increases of all threads that still exist.
 fn more(now: &Threads, before: &Threads) -> f64 {
     let each = now
         .iter()
@@ -108,7 +108,7 @@ fn more(now: &Threads, before: &Threads) -> f64 {
     each.sum()
 }
 
-/// Parses the number of times a thread went to sleep, and so was woken, from its `status`.
+/// Parses the number of times that a thread went to sleep from its `status`. It was woken as often.
 fn wake_ups(status: &str) -> Option<f64> {
     let mut lines = status.lines();
     let line = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;

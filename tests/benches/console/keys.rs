@@ -16,8 +16,8 @@ use crate::{
     times::Times,
 };
 
-/// Keys pressed in each state: at about 30 ms each, longer than it takes to notice a broken
-/// connection.
+/// Number of keys pressed in each state. At about 30 ms each, a broken connection is noticed
+/// meanwhile.
 const KEYS: usize = 150;
 /// Number of events at the start.
 const EVENTS: usize = 2_000;
@@ -84,7 +84,7 @@ pub(crate) fn measure(report: &mut Report) {
     report.add(figure.goal(Goal::Least(load::PACE * 0.95)));
 }
 
-/// Presses keys one by one, in the list or the empty program.
+/// Measures pressing keys one by one, in the list or in the empty program.
 pub(crate) fn keys(pty: &mut Pty, count: usize) -> Times {
     let paused_step = |number| {
         stage::pause(number);

@@ -18,10 +18,10 @@ pub(crate) const PACE: f64 = 5_000.0;
 /// Events per request, and the interval between requests.
 const BATCH: u32 = 50;
 const EVERY: Duration = Duration::from_millis(10);
-/// Time for which load precedes the first key.
+/// Time between the start of the load and the first key.
 const AHEAD: Duration = Duration::from_millis(300);
 
-/// Sends new events at [`PACE`] until it is dropped.
+/// A sender of new events at [`PACE`], which stops when it is dropped.
 pub(crate) struct Load {
     accepted: Arc<AtomicU32>,
     start: Instant,

@@ -1,9 +1,9 @@
 //! Every figure promised for the console, with its goal and an empty ratatui program as reference.
 //!
 //! `cargo bench --package bellwether-tests --bench console -- [ROW…] [--out FILE] [--against FILE]`
-//! runs all rows, or those whose names contain a word; writes them to a file as JSON; prints how
-//! they have changed since an earlier such file. The real binary, on a pseudo-terminal of 120 by
-//! 36.
+//! runs all rows, or those whose names contain a word. `--out` writes them to a file as JSON, and
+//! `--against` prints the changes since such a file. The program under test is the real binary, on
+//! a pseudo-terminal of 120 columns and 36 rows.
 
 mod empty;
 mod idle;

@@ -91,7 +91,7 @@ impl Scrolled {
     }
 
     fn by(pty: &mut Pty, key: &str) -> Self {
-        // At first the cursor moves and the rows stay in place.
+        // Press keys until the rows scroll. At first, only the cursor moves.
         for _ in 0..40 {
             step(pty, key);
         }
@@ -100,7 +100,7 @@ impl Scrolled {
             stage::pause(number);
             let before = stage::cpu(pty.process());
             frame.push(step(pty, key));
-            // Include the work that follows the frame.
+            // Wait, so that the CPU time includes the work after the frame.
             std::thread::sleep(Duration::from_millis(2));
             cpu.push(stage::cpu(pty.process()).saturating_sub(before));
         }
@@ -145,7 +145,7 @@ fn resident_mib(pty: &Pty) -> f64 {
     kib.expect("its memory") / 1024.0
 }
 
-/// Creates disabled rules, each trigger used by its share of them.
+/// Creates disabled rules, spread evenly over the triggers.
 fn define_rules(world: &World) {
     Handle::current().block_on(async {
         let mut triggers = JoinSet::new();

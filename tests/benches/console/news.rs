@@ -20,7 +20,7 @@ pub(crate) fn measure(report: &mut Report) {
     let mut times = Times::default();
     for number in 0..EVENTS {
         let event = 5_000_000 + number;
-        // The cursor and the visible rows stay in place; this key shows the newest.
+        // New events do not move the cursor and the visible rows, so go to the newest one first.
         pty.type_keys("gg");
         stage::pause(number);
         std::thread::sleep(Duration::from_millis(20));

@@ -1,4 +1,4 @@
-//! A program on a pseudo-terminal, with the time each of its frames was complete.
+//! A program on a pseudo-terminal, with the time at which each of its frames was complete.
 
 use std::{
     io::{Read, Write},
@@ -28,7 +28,7 @@ const FRAME_END: &[u8] = b"\x1b[?2026l";
 /// Timeout for a frame.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A condition that the awaited screen meets.
+/// A condition on the awaited screen.
 type ScreenPredicate = Box<dyn FnMut(&Screen) -> bool + Send>;
 
 /// A program on a separate terminal.
@@ -47,7 +47,7 @@ struct ScreenState {
     /// Number of bytes of [`FRAME_END`] matched so far.
     matched: usize,
     wanted: Option<ScreenPredicate>,
-    /// Time the awaited frame was complete.
+    /// Time at which the awaited frame was complete.
     met: Option<Instant>,
 }
 
@@ -83,8 +83,8 @@ impl ScreenState {
 }
 
 impl Pty {
-    /// Starts a program, and returns the time until the end of the first awaited frame. The keys
-    /// are typed before it starts.
+    /// Starts a program, with `keys_ahead` typed before. Returns the program, and the time until
+    /// the end of the first awaited frame.
     pub(crate) fn start(
         command: CommandBuilder,
         keys_ahead: &str,
@@ -161,7 +161,7 @@ impl Pty {
         }
     }
 
-    /// Checks following frames against a condition; [`Self::met`] returns when one met it.
+    /// Sets the condition that the awaited frame meets; [`Self::met`] waits for that frame.
     pub(crate) fn want(&self, wanted: impl FnMut(&Screen) -> bool + Send + 'static) {
         let mut seen = self.seen.0.lock().expect("a lock that is not poisoned");
         seen.met = None;
@@ -184,7 +184,7 @@ impl Pty {
         )
     }
 
-    /// Waits for the expected frame; returns the time at which it was complete.
+    /// Waits for the awaited frame, and returns the time at which it was complete.
     pub(crate) fn met(&self) -> Instant {
         let (seen, changed) = &*self.seen;
         let seen = seen.lock().expect("a lock that is not poisoned");

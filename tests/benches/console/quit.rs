@@ -14,7 +14,7 @@ use crate::{
     times::Times,
 };
 
-/// Number of consoles that are quit in each state, half of them before they can have noticed it.
+/// Number of consoles that are quit in each state, half of them before they can notice the state.
 const CONSOLES: usize = 16;
 const GOALS: Option<[f64; 2]> = Some([50.0, 100.0]);
 
@@ -54,7 +54,7 @@ pub(crate) fn measure(report: &mut Report) {
     proxy.set(Weather::HalfOpen);
     add_to_report("half-open", leave(consoles));
 
-    // Connections are accepted but get no response: the console is still connecting.
+    // Connections are accepted but get no response, so the consoles are still connecting.
     proxy.set(Weather::Stalls);
     let connecting = (0..CONSOLES).map(|_| {
         let command = stage::console(&world, &through);

@@ -15,11 +15,11 @@ use crate::{
     pty::{Pty, shows},
 };
 
-/// Events per request, and requests in flight, while many are created.
+/// Events per request, and requests in flight, while events are created.
 const BATCH: usize = 500;
 const IN_FLIGHT: usize = 16;
 
-/// Isolates a measured program from this machine's settings.
+/// Returns a command that is isolated from the settings of this machine.
 fn command(program: &Path, home: &Path) -> CommandBuilder {
     let mut command = CommandBuilder::new(program);
     command.env_clear();
@@ -134,8 +134,8 @@ pub(crate) async fn send(channel: Grpc, first: usize, count: usize) {
     assert_eq!(usize::try_from(succeeded), Ok(count));
 }
 
-/// Pauses between two measurements for a varying time, to avoid beats with the console's own
-/// timers.
+/// Pauses between two measurements for a varying time, so that they are not in step with the
+/// console's own timers.
 pub(crate) fn pause(number: usize) {
     let milliseconds = 10 + number * 37 % 41;
     std::thread::sleep(Duration::from_millis(milliseconds as u64));
@@ -160,7 +160,7 @@ pub(crate) fn of_threads(
     read: impl Fn(&str) -> Option<f64>,
 ) -> BTreeMap<OsString, f64> {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
-    // Threads that end meanwhile are skipped.
+    // Skip threads that have ended in the meantime.
     let number = |thread: std::io::Result<std::fs::DirEntry>| {
         let thread = thread.ok()?;
         let reported = std::fs::read_to_string(thread.path().join(file)).ok()?;

@@ -21,8 +21,8 @@ impl Times {
         times[at].as_secs_f64() * 1e3
     }
 
-    /// Adds the median and the 95th percentile, each with its goal in milliseconds and the
-    /// reference's value.
+    /// Adds the median and the 95th percentile to the report, each with its goal in milliseconds
+    /// and the value of the reference.
     pub(crate) fn add_to_report(
         &self,
         report: &mut Report,

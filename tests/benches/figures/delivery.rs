@@ -13,7 +13,7 @@ use crate::{
     sink::{Message, Sink, route},
 };
 
-/// Number of events in a load, and per request.
+/// Number of events in a load, and number per request.
 const EVENTS: usize = 20_000;
 const BATCH: usize = 100;
 
@@ -56,8 +56,8 @@ async fn drained(destinations: usize) -> (f64, f64) {
     let world = World::start();
     let sink = Sink::start().await;
     for number in 0..destinations {
-        // The last digit of the host spreads events evenly over ten destinations; a single one
-        // receives all.
+        // The last digit of the host spreads the events evenly over ten destinations. A single
+        // destination receives all events.
         let clause = if destinations == 1 {
             json!({"equals": {"field": "name", "stringVal": "bench"}})
         } else {

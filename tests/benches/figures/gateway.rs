@@ -78,7 +78,7 @@ pub(crate) async fn measure(report: &mut Report) {
 
 /// Returns the service's CPU time per event of a load, in microseconds.
 async fn cpu_each(process: u32, load: impl Future<Output = crate::load::Load>) -> f64 {
-    // Work left by the previous load does not count.
+    // Wait, so that work left by the previous load does not count.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let before = cpu_us(process);
     let load = load.await;

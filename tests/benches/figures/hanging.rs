@@ -19,7 +19,7 @@ use crate::{
 
 /// Destinations of each service; at most one of them hangs.
 const DESTINATIONS: usize = 100;
-/// Events of a run, to all destinations equally, and the time between two.
+/// Events of a run, spread evenly over the destinations, and the time between two events.
 const EVENTS: usize = 1_200;
 const PACE: Duration = Duration::from_micros(2_500);
 /// Measured runs of each service.
@@ -28,9 +28,9 @@ const TURNS: usize = 14;
 pub(crate) async fn measure(report: &mut Report) {
     let mut healthy = Side::start(false).await;
     let mut beside = Side::start(true).await;
-    // The first run warms up, and occupies all slots of the destination that hangs.
+    // The first run is a warm-up, and occupies all slots of the destination that hangs.
     for turn in 0..=TURNS {
-        // Each service is measured first equally often, so that drift affects both equally.
+        // The services take turns in being measured first, so that drift affects both equally.
         if turn % 2 == 0 {
             healthy.turn().await;
             beside.turn().await;
@@ -59,13 +59,14 @@ pub(crate) async fn measure(report: &mut Report) {
     ));
 }
 
-/// A service with its destinations.
+/// One of the two services that are compared, with its destinations.
 struct Side {
     world: World,
-    /// Receivers of the first destination, and of the others.
+    /// The receivers of the first destination and of the others.
     first: Sink,
     others: Sink,
-    /// Times from sending an event to the message to one of the others, by run.
+    /// For each run, the times from sending an event until one of the other receivers has its
+    /// message.
     turns: Vec<Vec<Duration>>,
 }
 
@@ -124,7 +125,7 @@ impl Side {
         }
         let missing = sent.len() - times.len();
         if missing > 0 {
-            // A missing message counts with the duration of the wait for it.
+            // The time of a missing message is that of the wait for it.
             say(&format!(
                 "  {missing} of {} messages did not arrive",
                 sent.len()

@@ -23,17 +23,17 @@ mod attack;
 
 use attack::{Http2, hold_open, post_head};
 
-/// Events of the well-behaved client, without and with the hostile ones.
+/// Events that the well-behaved client sends without, and again with, the hostile clients.
 const ROUNDS: usize = 3_000;
-/// Connections of each kind that never complete a request.
+/// Number of connections of each kind that never complete a request.
 const HELD: usize = 500;
-/// Incomplete bodies, and the bytes sent of each.
+/// Number of incomplete bodies, and the bytes of each that are sent.
 const BODIES: usize = 80;
 const BODY_BYTES: usize = 1024 * 1024;
-/// Clients that reset their calls, and clients that search all events.
+/// Number of clients that reset their calls, and of clients that search all events.
 const RESETTING: usize = 4;
 const SEARCHING: usize = 16;
-/// Large events that are searched.
+/// Number of large events that are searched.
 const LARGE: usize = 300;
 
 const INGEST: &str = "/v1/data-receiver/events";

@@ -10,13 +10,13 @@ use crate::{
     report::{Figure, Goal, Report},
 };
 
-/// Concurrent requests, for single events and for batches.
+/// Concurrent requests with single events, and with batches.
 const SINGLES_IN_FLIGHT: usize = 256;
 const BATCHES_IN_FLIGHT: usize = 32;
 /// Events per batch.
 const BATCH: usize = 100;
-/// Number of alternating runs of this service and Alertmanager. Other load on the machine changes
-/// within seconds, so the figures are those of the run with the median ratio.
+/// Number of alternating runs of this service and Alertmanager. The figures are those of the run
+/// with the median ratio, because other load on the machine changes within seconds.
 const TURNS: usize = 3;
 
 pub(crate) async fn measure(report: &mut Report) {
@@ -52,7 +52,7 @@ async fn turns(world: &World, numbers: &Numbers, in_flight: usize, events: usize
     turns
 }
 
-/// Returns the run with the median ratio of a load to Alertmanager's.
+/// Returns the run in which the ratio of a load to that of Alertmanager is the median.
 fn middle(turns: &[Turn], load: fn(&Turn) -> Load) -> Turn {
     let ratio = |turn: &Turn| load(turn).rate / turn.peer.map_or(1.0, |it| it.rate);
     let mut turns = turns.to_vec();
@@ -76,8 +76,8 @@ async fn singles(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
     );
     let p99_ms = grpc.p99.as_secs_f64() * 1e3;
     report.add(Figure::new(format!("{name}, p99"), p99_ms, "ms").goal(Goal::Most(15.0)));
-    // With this number of requests in flight, each waits for the others; half of it shows the share
-    // of waiting.
+    // With all these requests in flight, each waits for others. Half of them show the share of that
+    // wait.
     let half = grpc_load(world, numbers, SINGLES_IN_FLIGHT / 2, 1).await;
     let name = "intake: gRPC, single events, 128 in flight";
     report.add(Figure::new(name, half.rate, "/s").goal(on_disk(30_000.0, syncs)));
@@ -96,8 +96,8 @@ async fn batches(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
     dialect(report, world, numbers).await;
 }
 
-/// Reports a load over REST relative to Alertmanager in the same run. Goals: at least `least` times
-/// its events per second, and at most `most` times its CPU time per event.
+/// Reports a load over REST relative to Alertmanager in the same run. The goals are at least
+/// `least` times Alertmanager's events per second, and at most `most` times its CPU time per event.
 fn beside_peer(report: &mut Report, turns: &[Turn], load: &str, (least, most): (f64, f64)) {
     processor_time(report, turns, load, most);
     let Turn { rest, peer, .. } = middle(turns, |it| it.rest);
@@ -134,8 +134,8 @@ fn processor_time(report: &mut Report, turns: &[Turn], load: &str, most: f64) {
     }
 }
 
-/// Measures batches as Alertmanager sends them, each time between two loads of the native API,
-/// because both get slower as more is stored.
+/// Measures batches as Alertmanager sends them, each time between two loads over the native API,
+/// because intake gets slower as the number of stored events grows.
 async fn dialect(report: &mut Report, world: &World, numbers: &Numbers) {
     let mut turns = Vec::new();
     let mut before = rest_load(world, numbers, BATCHES_IN_FLIGHT, BATCH).await;
@@ -188,7 +188,7 @@ async fn alertmanager(in_flight: usize, alerts: usize) -> Option<Load> {
     Some(load)
 }
 
-/// Returns the consecutive appends and syncs per second, each of the size of an event.
+/// Returns the number of consecutive appends, each of the size of an event and synced, per second.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 fn raw_syncs(folder: &Path) -> f64 {
     let mut file = File::create(folder.join("raw")).expect("a file");

@@ -1,4 +1,4 @@
-//! Deliveries and escalation steps of nodes whose database is some milliseconds away.
+//! Deliveries and escalation steps of nodes with a latency of some milliseconds to their database.
 
 use std::time::{Duration, Instant};
 
@@ -51,10 +51,10 @@ pub(crate) async fn measure(report: &mut Report) {
     }
 }
 
-/// Nodes over one database, each connection with a latency.
+/// Nodes over one database, whose connections to the database have a latency.
 struct Nodes {
     all: Vec<World>,
-    // Has the keys of the store.
+    // Its folder contains the keys of the store.
     _first: World,
     _distance: Distance,
 }
@@ -121,7 +121,7 @@ async fn deliveries(report: &mut Report) {
     add("one node at 20 ms", 3, ("at 0 ms", 0), 0.0);
 }
 
-/// Returns the deliveries per second to receivers that need some time.
+/// Returns the deliveries per second to receivers that take [`RECEIVER_TIME`] to respond.
 async fn delivered(nodes: usize, latency: Duration, count: usize) -> f64 {
     let sink = Sink::with_delay(RECEIVER_TIME).await;
     let nodes = Nodes::start(nodes, latency).await;
@@ -163,7 +163,7 @@ fn event(number: usize) -> Value {
     json!({"name": "bench", "summary": format!("number {number}"), "dimensions": dimensions})
 }
 
-/// Measures the delay of the second steps of responses that begin together.
+/// Measures the delay of the second steps of responses that begin at the same time.
 async fn storm(report: &mut Report) {
     let sink = Sink::start().await;
     let nodes = Nodes::start(1, FAR).await;

@@ -1,4 +1,4 @@
-//! Load: a number of requests kept in flight for some time; and events to send.
+//! A load: a number of requests that are kept in flight for some time, and their events.
 
 use std::{
     sync::{
@@ -31,10 +31,10 @@ pub(crate) struct Load {
     pub(crate) cpu_us: f64,
 }
 
-/// Time after a load in which the process finishes work caused by it.
+/// Time after a load in which the process finishes the work that the load caused.
 const TRAIL: Duration = Duration::from_millis(500);
 
-/// Runs a load on a process, and adds the CPU time.
+/// Runs a load on a process, and adds the CPU time of the process to the result.
 pub(crate) async fn accounted(process: u32, load: impl Future<Output = Load>) -> Load {
     let before = cpu_us(process);
     let load = load.await;

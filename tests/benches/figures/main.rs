@@ -1,8 +1,8 @@
-//! Every figure promised for the service, with its goal and a reference of the same run.
+//! Every figure promised for the service, with its goal and a reference from the same run.
 //!
 //! `cargo bench --package bellwether-tests --bench figures -- [ROW…] [--out FILE] [--against FILE]`
-//! runs all rows, or those whose names contain a word; writes them to a file as JSON; prints how
-//! they have changed since an earlier such file.
+//! runs all rows, or those whose names contain a word. `--out` writes them to a file as JSON, and
+//! `--against` prints the changes since such a file.
 
 mod delivery;
 mod gateway;

@@ -39,7 +39,7 @@ pub(crate) async fn measure(report: &mut Report) {
 async fn cost_us(triggers: usize) -> f64 {
     let world = World::start();
     define(&world.rest(), triggers).await;
-    // The definitions are in force from the next batch on; work left by creating them ends first.
+    // The definitions are in force from the next batch on. Let the work of creating them end first.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (numbers, channel, process) = (Numbers::default(), world.grpc(), world.service().id());
     let before = cpu_us(process);

@@ -1,5 +1,5 @@
-//! Cost of holds and groups: intake with silences and inhibitions and into one group, and the time
-//! until messages held by a silence are sent after its end.
+//! Cost of holds and groups: intake with silences and inhibitions, intake into one group, and the
+//! time from the end of a silence until the held messages are sent.
 
 use std::{
     sync::{
@@ -25,7 +25,7 @@ const SILENCES: usize = 1_000;
 const INHIBITIONS: usize = 100;
 /// Number of events that one silence holds.
 const HELD: usize = 100_000;
-/// Timeout for sending these before the measurement is aborted.
+/// Timeout for sending the messages about held events; the measurement is then aborted.
 const FREED_MAX: Duration = Duration::from_secs(120);
 /// Number of groups of one event each that are due at the same time.
 const GROUPS: usize = 10_000;
@@ -65,8 +65,8 @@ async fn create_rule(world: &World, url: &str, more: Value) {
     }
 }
 
-/// Measures batches over REST that a rule notifies about. No messages are sent during the
-/// measurement: that cost is a separate figure.
+/// Measures batches over REST with a rule that notifies about their events. No messages are sent
+/// during the measurement; that cost is a separate figure.
 async fn load(more: Value, targets: Option<&str>) -> Load {
     let world = World::start();
     let rest = world.rest();
@@ -83,7 +83,7 @@ async fn load(more: Value, targets: Option<&str>) -> Load {
     .await
 }
 
-/// Creates silences that cover none of the events, and inhibitions without an open source.
+/// Creates silences that cover none of the events, and inhibitions without an open cause.
 async fn hold_others(world: &World, targets: &str) {
     let rest = world.rest();
     for number in 0..SILENCES {
@@ -132,11 +132,12 @@ async fn intake(report: &mut Report) {
     }
 }
 
-/// Senders of single events meanwhile, with pauses: a fifth of the rate that one client can reach.
+/// Number of senders of single events during another operation, and their pause between two events.
+/// Their rate is a fifth of what one client can reach.
 const SENDERS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Sends single events until it is stopped, and returns the time of each.
+/// Sends single events until stopped, and returns the time that each took.
 async fn singles(world: &World, numbers: &Numbers, until: Arc<AtomicBool>) -> Vec<Duration> {
     let mut senders = JoinSet::new();
     for _ in 0..SENDERS {
@@ -155,8 +156,8 @@ async fn singles(world: &World, numbers: &Numbers, until: Arc<AtomicBool>) -> Ve
     senders.join_all().await.into_iter().flatten().collect()
 }
 
-/// Returns the 99th percentile of single events during another operation, in milliseconds, and that
-/// operation's result.
+/// Returns the 99th percentile of the latency of single events during another operation, in
+/// milliseconds, and the result of that operation.
 async fn measure_during<T>(
     world: &World,
     numbers: &Numbers,
@@ -173,7 +174,7 @@ async fn measure_during<T>(
 }
 
 /// Measures the time from the end of a silence until no notification waits, and the latency of
-/// single events meanwhile.
+/// single events during that time.
 async fn freed(report: &mut Report) {
     let world = World::start();
     let sink = Sink::start().await;

@@ -36,8 +36,8 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Alertmanager {
-    /// Starts an Alertmanager that sends each alert separately to the given address, or no alerts;
-    /// `None` if it is not installed.
+    /// Starts an Alertmanager that sends each alert separately to the address `webhook`, or
+    /// nowhere. Returns `None` if Alertmanager is not installed.
     pub(crate) async fn start(webhook: Option<&str>) -> Option<Self> {
         let Some(program) = program() else {
             say("(Alertmanager is not installed: figures without it)");
@@ -89,7 +89,7 @@ impl Alertmanager {
         self.process.id()
     }
 
-    /// Returns a client of its API.
+    /// Returns a client of Alertmanager's API.
     pub(crate) fn rest(&self) -> Rest {
         Rest::new(&self.address, None)
     }
@@ -121,5 +121,5 @@ pub(crate) async fn send(client: Rest, first: usize, count: usize) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-/// Pause after which the effects of the previous load have ended.
+/// Pause in which the effects of the previous load end.
 pub(crate) const REST: Duration = Duration::from_millis(500);

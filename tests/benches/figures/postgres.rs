@@ -78,7 +78,7 @@ pub(crate) async fn measure(report: &mut Report) {
     }
 }
 
-/// Returns the number of events; a variable reduces it for a trial run.
+/// Returns the number of events: that of the environment variable, or else `unless`.
 pub(crate) fn events(variable: &str, unless: usize) -> usize {
     let value = std::env::var_os(variable);
     let value = value.as_ref().and_then(|value| value.to_str());
@@ -109,7 +109,7 @@ fn start_nodes(first: &World) -> Vec<World> {
     more.into()
 }
 
-/// Reports the rows of the engine, which a benchmark of the backend measures.
+/// Runs the backend's benchmark of the engine, and reports its rows.
 fn engine(report: &mut Report) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut bench = Command::new(cargo);
@@ -248,7 +248,7 @@ async fn drained(nodes: &[World], destinations: usize, events: usize) -> f64 {
         route(&nodes[0].rest(), &format!("d{number}"), &url, &clause).await;
     }
     divided(nodes).await;
-    // Each number has more digits than those that select its destination.
+    // Start where every number has more digits than are needed to select its destination.
     let first = 10 * destinations;
     for (at, first) in (first..first + events).step_by(BATCH).enumerate() {
         over_grpc(nodes[at % nodes.len()].grpc(), first, BATCH).await;

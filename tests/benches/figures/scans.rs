@@ -1,4 +1,4 @@
-//! Effect of clients that send the most expensive requests on ingest and health checks.
+//! Effect of a client with the most expensive requests on the latency of ingest and health checks.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use crate::{
     report::{Figure, Goal, Report},
 };
 
-/// Concurrent calls of that client.
+/// Concurrent calls of the expensive client.
 const CALLS: usize = 64;
 /// Number of scanned events, and the size of each body.
 const EVENTS: usize = 4_000;
 const BODY_BYTES: usize = 30_000;
 /// Clauses of the query.
 const CLAUSES: usize = 400;
-/// Events sent and health checks made in each phase, without and with load.
+/// Number of events sent and of health checks made in each phase, without and with load.
 const ROUNDS: usize = 10_000;
 
 const INGEST: &str = "/v1/data-receiver/events";
@@ -68,7 +68,7 @@ fn key(world: &World, name: &str, role: &str, scope: &[&str]) -> String {
         .to_owned()
 }
 
-/// Repeats a call, after the delay that each response requests.
+/// Repeats a call forever, each time after the delay that the response requests.
 async fn ask(greedy: Rest, path: &'static str, body: Value) {
     loop {
         let answer = greedy.post(path, &body).await;
@@ -113,7 +113,8 @@ fn impact() -> (&'static str, Value) {
     ("/v1/config:impact", documents)
 }
 
-/// Returns a template whose pattern is searched from each byte to the end.
+/// Returns a preview of a template whose pattern is searched from every byte to the end of the
+/// text.
 fn render() -> (&'static str, Value) {
     let payload = "{{ event.body|regex_replace('.*[^A-Z]|[A-Z]', '') }}";
     let event = json!({"name": "text", "dimensions": {"host": "a"},

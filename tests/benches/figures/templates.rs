@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::report::{Figure, Goal, Report};
 
-/// A short template whose cost is the square of a list's length.
+/// A short template whose cost grows with the square of the length of a list.
 const SQUARE: &str =
     "{{#event.metadata.m}}{{#event.metadata.m}}{{/event.metadata.m}}{{/event.metadata.m}}";
-/// Calls of each kind over each protocol.
+/// Number of calls of each kind over each protocol.
 const CALLS: usize = 20;
 
 pub(crate) async fn measure(report: &mut Report) {

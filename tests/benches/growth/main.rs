@@ -2,9 +2,9 @@
 //! start after `kill -9`, and the first page of each kind of search.
 //!
 //! `cargo bench --package bellwether-tests --bench growth -- [EVENTS…]` grows to each number in
-//! turn; without numbers to 1,000, 10,000, 100,000 and 1,000,000. With the word `singles` it grows
-//! by single events over REST, and reports the latency of the slowest. With the word `minutes` it
-//! sends for that many minutes near the maximum rate, and reports the resource use in each.
+//! turn; without numbers, to 1,000, 10,000, 100,000 and 1,000,000. With the word `singles`, it
+//! sends single events over REST, and reports the latency of the slowest. With the word `minutes`,
+//! it sends for that many minutes near the maximum rate, and reports the resource use per minute.
 
 mod minutes;
 mod page;
@@ -160,8 +160,8 @@ fn memory_mb(process: u32, field: &str) -> u64 {
     kilobytes.expect("its memory is reported") / 1_000
 }
 
-/// Returns the space allocated for a file, which grows in steps that are not yet written. Zero if
-/// it is missing: earlier releases have no log.
+/// Returns the space that a file occupies; its length includes parts that are not yet written. Zero
+/// if the file is missing: earlier releases have no log.
 fn disk_mb(file: &Path) -> u64 {
     let metadata = file.metadata();
     metadata.map_or(0, |it| it.blocks() * 512 / 1_000_000)

@@ -1,7 +1,8 @@
-//! Minutes near the maximum rate: the service's memory, files and descriptors in each.
+//! Memory, files and descriptors of the service in each minute near the maximum rate.
 //!
 //! Of ten events, eight repeat open occurrences, one opens an occurrence and one closes it again.
-//! Retention is a minute, so that after a few minutes as many are deleted as are created.
+//! Retention is a minute, so after a few minutes occurrences are deleted as fast as they are
+//! created.
 
 use std::{
     path::Path,
@@ -21,11 +22,11 @@ use super::{BATCH, IN_FLIGHT, disk_mb, memory_mb, say};
 const SETTINGS: &str = "[lifetime]\nretention = \"1m\"\n";
 /// Time for which the maximum rate is measured.
 const MAXIMUM_SPAN: Duration = Duration::from_secs(20);
-/// Fraction of the maximum rate that is then sent.
+/// The rate after that, as a fraction of the maximum.
 const SHARE: f64 = 0.8;
-/// Minutes after which growth is limited.
+/// Number of minutes after which growth is limited.
 const SETTLED: usize = 5;
-/// Maximum growth after that, as a factor; it allows for normal variation.
+/// Maximum growth from then on, as a factor, with room for normal variation.
 const GROWTH_MAX: f64 = 1.05;
 /// Number of identities that keep sending.
 const STEADY: usize = 100_000;
@@ -130,7 +131,7 @@ async fn send(channel: Grpc, first: usize) {
 fn event(number: usize) -> cloud::Event {
     let (host, status) = match number % 10 {
         0 => (format!("brief-{number}"), cloud::Status::Open),
-        // An event of the batch some seconds before.
+        // Close an event of an earlier batch.
         1 => (
             format!(
                 "brief-{}",
@@ -140,8 +141,7 @@ fn event(number: usize) -> cloud::Event {
         ),
         _ => (format!("steady-{}", number % STEADY), cloud::Status::Open),
     };
-    // The severity stays constant: each change would add an entry to the history, which has up to
-    // 100.
+    // The severity of an event never changes, since each change would add an entry to its history.
     let severity = if number.is_multiple_of(2) {
         cloud::Severity::Warning
     } else {

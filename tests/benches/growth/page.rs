@@ -23,7 +23,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Returns one page for each field that searches use.
+    /// Returns one page for each kind of search.
     pub(crate) fn all() -> Vec<Self> {
         let by_field = |field: &str| SortBy {
             sort: Some(sort_by::Sort::ByField(SortByField {

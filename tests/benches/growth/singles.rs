@@ -1,4 +1,4 @@
-//! Growth from single events sent over REST: the highest latency in each window.
+//! Latency of single events over REST while the number of open events grows.
 
 use std::{
     sync::{
@@ -62,7 +62,7 @@ fn windows(times: &[(Duration, Duration)]) -> Vec<Duration> {
     found
 }
 
-/// Sends events, and returns the end and the duration of each request.
+/// Sends events, and returns the time at which each request ended, and its duration.
 async fn fill(client: &Rest, from: usize, to: usize, begun: Instant) -> Vec<(Duration, Duration)> {
     let next = Arc::new(AtomicUsize::new(from));
     let mut senders = JoinSet::new();

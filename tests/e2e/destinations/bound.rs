@@ -19,7 +19,8 @@ const HOOK: &str = "/hook/a?b=c";
 const CLEAR: &str = "/clear/a?b=c";
 const TOKENS: &str = "/tokens/a?b=c";
 
-/// A stored secret: the destination, the field, and the addresses to which it is sent.
+/// A stored secret: the destination, the secret's field, and the fields with the addresses to which
+/// the secret is sent.
 struct Case {
     kind: Value,
     secret: &'static str,
@@ -127,7 +128,7 @@ fn cases(home: &Receiver) -> Vec<Case> {
     ]
 }
 
-/// Returns copies of the address with one part changed.
+/// Returns copies of the address, each with one part changed.
 fn elsewhere(address: &str, remote: &Receiver) -> Vec<String> {
     let (_, path) = address
         .strip_prefix("http://")
@@ -175,7 +176,7 @@ fn ways(draft: &Value, secret: &str) -> Vec<Value> {
     ways
 }
 
-/// Runs every operation that may send or store a draft, and those that only validate it.
+/// Runs every operation that may send, store or only validate a draft.
 async fn deeds(rest: &Rest, name: &str, kind: &Value) -> Vec<(&'static str, Answer)> {
     deeds_of(rest, &json!({"name": name, "type": kind})).await
 }
@@ -292,7 +293,7 @@ async fn only_resupplied_secrets_are_sent_to_a_new_address() {
     let headers = json!({"authorization": CANARY});
     let stored = json!({"name": "d", "type": hook(&home, headers.clone(), "")});
     rest.post(DESTINATIONS, &stored).await.ok();
-    // Nothing is stored under another name, and a renamed header is another header.
+    // A destination of another name and a header of another name have no stored secret.
     let other = json!({"name": "e", "type": hook(&home, json!({"authorization": MASK}), "")});
     let copied = rest.post(DESTINATIONS, &other).await;
     assert_eq!(copied.status, 400, "{}", copied.text());
@@ -304,7 +305,7 @@ async fn only_resupplied_secrets_are_sent_to_a_new_address() {
             }
         }
     }
-    // Secrets are not shared with another type.
+    // A draft of another type does not use the secret.
     let pagerduty = json!({"pagerduty": {"routingKey": MASK}});
     for (deed, answer) in deeds(&rest, "d", &pagerduty).await {
         assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
@@ -316,8 +317,8 @@ async fn only_resupplied_secrets_are_sent_to_a_new_address() {
         assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
     }
     assert!(home.received().is_empty() && remote.received().is_empty());
-    // A draft with other headers drops the secret; one that sets the secret again may change the
-    // address.
+    // A draft without the header does not send the secret. A draft that sets the secret again may
+    // change the address.
     let test = format!("{DESTINATIONS}:test");
     let dropped = json!({"name": "d", "type": hook(&remote, json!({"x-env": "lab"}), "")});
     rest.post(&test, &dropped).await.ok();

@@ -111,7 +111,7 @@ impl Stage {
         }
     }
 
-    /// Sends this many messages, and returns the attempts of each once all have arrived.
+    /// Sends `count` messages, waits until all have arrived, and returns the attempts of each.
     async fn send_all(&mut self, count: usize) -> Vec<Vec<String>> {
         let from = self.reported;
         self.reported += count;
@@ -143,8 +143,8 @@ impl Stage {
 const ONCE: [&str; 1] = ["OUTCOME_DELIVERED"];
 const AGAIN: [&str; 2] = ["OUTCOME_UNKNOWN", "OUTCOME_DELIVERED"];
 
-/// Responds to the first request of the first connection, then applies the action to that
-/// connection. Other connections respond.
+/// Applies the action to all requests of the first connection except its first one. All other
+/// requests get a response.
 fn respond_then(deed: ServerAction) -> impl Fn(Request) -> ServerAction {
     move |request| match (request.connection, request.number) {
         (1, 2..) => deed,
@@ -195,7 +195,7 @@ async fn unprocessed_request_is_resent_without_counting_an_attempt() {
         assert!(answered.values().all(|times| *times == 1), "{answered:?}");
         assert_eq!(answered.len(), 4);
     }
-    // Connections that never worked are treated alike, several times in a row.
+    // The same applies to several connections in a row that never worked.
     for deed in [ServerAction::Refuses, ServerAction::GoesAway] {
         let rule = move |request: Request| match request.connection {
             1..=3 => deed,

@@ -91,7 +91,7 @@ async fn mail_is_sent_to_a_server_with_a_private_ca() {
         );
         let html = read.body_html(0).expect("an HTML part");
         assert!(html.contains("&lt;!channel&gt;"), "{html}");
-        // One conversation, regardless of the severity.
+        // All mails belong to one conversation, whatever the severity.
         let subject = format!("Re: {subject}");
         assert_eq!(parsed(&acknowledged).subject(), Some(subject.as_str()));
         assert_eq!(parsed(&closing).subject(), Some(subject.as_str()));
@@ -129,7 +129,7 @@ async fn delivery(stage: &Stage, wanted: &str, holds: impl Fn(&Value) -> bool) -
     .await
 }
 
-/// Returns status and summary of the service's own event about rejected recipients.
+/// Returns the status and the summary of the service's own event about rejected recipients.
 async fn own_event(stage: &Stage) -> Option<(String, String)> {
     let clause = json!({"equals": {"field": "name", "stringVal": "recipients refused"}});
     let query = json!({"query": {"clause": clause}});
@@ -155,7 +155,7 @@ async fn rejected_recipient_is_reported_and_others_get_the_mail() {
         let first = mail(&server, 1).await;
         assert_eq!(first.to, ["a@example.net", "c@example.net"], "{answer}");
 
-        // Named in the attempt, in the destination's health, and in an event.
+        // The attempt, the destination's health and an event name the recipient.
         let one = delivery(&stage, "an attempt", |one| {
             one["attempts"][0]["explanation"].is_string()
         })

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::{msteams, pagerduty, servicenow, slack};
 
-/// Returns more text than any provider accepts, and more than is read of Slack's response, in which
-/// non-ASCII characters take six bytes.
+/// Returns a text longer than any provider accepts, and longer than the part of Slack's response
+/// that is read, in which each non-ASCII character takes six bytes.
 fn long_message() -> String {
     "\u{fc}".repeat(20_000) + &"x".repeat(25_000)
 }

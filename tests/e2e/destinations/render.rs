@@ -1,4 +1,4 @@
-//! Requests rendered without a network, and durations of those sent.
+//! Requests that are rendered without being sent, and durations of requests that are sent.
 
 use bellwether_tests::{receiver::Receiver, rest::Rest, world::World};
 use serde_json::{Value, json};
@@ -56,12 +56,12 @@ async fn every_destination_type_renders_offline_without_secrets() {
     assert!(url.ends_with("/api/chat.postMessage"), "{url}");
     let authorization = &slack["request"]["headers"]["authorization"];
     assert_eq!(*authorization, "Bearer ********");
-    // The only obstacle known without a network is named.
+    // The warning names the only obstacle that is known without a network.
     let mail = render_draft(&rest, &json!({"type": {"email": kinds()[1].1}})).await;
     assert_eq!(mail["request"]["headers"]["to"], "ops@example.com");
     let warning = mail["warnings"][0].as_str().unwrap_or_default();
     assert!(warning.contains("smtp.host"), "{mail}");
-    // None of these requests was recorded.
+    // Rendering recorded no delivery.
     let found = rest.get("/v1/notification/deliveries").await.ok();
     assert_eq!(found["deliveries"].as_array().map_or(0, Vec::len), 0);
 }

@@ -13,7 +13,7 @@ const REFRESH: &str = "canary-refresh-token";
 
 #[tokio::test]
 async fn servicenow_gets_every_change_and_expired_tokens_are_renewed() {
-    // Every second record is rejected with an expired token.
+    // Every second record is rejected because the token has expired.
     let servicenow = StandIn::start(ServiceNow::new(SECRET, None, 1)).await;
     let kind = json!({"servicenow": {
         "instanceUrl": servicenow.url("/"),

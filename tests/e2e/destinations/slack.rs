@@ -1,4 +1,4 @@
-//! Slack: messages to a channel, with the default text and with the rule's.
+//! Slack: messages to a channel, with the default text and with the text of a rule.
 
 use bellwether_tests::{
     providers::{StandIn, slack::Slack},

@@ -1,4 +1,5 @@
-//! Certificates: a private authority is trusted if configured, and invalid certificates are not.
+//! Certificates: a private authority is trusted if configured, and invalid certificates are
+//! rejected.
 
 use std::{
     io::Write as _,
@@ -97,8 +98,8 @@ async fn webhooks_and_providers_with_a_private_ca_are_reachable() {
     );
 }
 
-/// Whether no request arrived. A client without a certificate sees the error after its own part of
-/// the handshake, so it may already have sent a request.
+/// Whether the server rejected the client. A client without a certificate sees the error only after
+/// its own part of the handshake, when it may already have sent a request.
 fn is_refused(outcome: &Value) -> bool {
     outcome == "OUTCOME_UNREACHABLE" || outcome == "OUTCOME_UNKNOWN"
 }
@@ -215,7 +216,7 @@ pub(crate) fn self_signed(folder: &Path, arguments: &[&str]) -> Option<(String, 
 #[tokio::test]
 async fn self_signed_certificate_is_accepted_if_trusted() {
     const NAMES: &str = "subjectAltName=DNS:localhost";
-    // `openssl req -x509` marks certificates as authorities, except the last one.
+    // All of these certificates are marked as authorities, as by default, except the last one.
     for (arguments, outcome, says) in [
         (
             &["-x509", "-days", "30", "-addext", NAMES][..],

@@ -1,4 +1,4 @@
-//! The results of tests of a destination for every possible outcome: a table for each type.
+//! The result of testing a destination for every possible outcome: a table for each type.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn respond_with(status: u16, headers: &[(&'static str, &str)], body: &str) -> Op
     }))
 }
 
-/// Returns the rows common to all HTTP types.
+/// Returns the rows that apply to all HTTP types.
 fn common() -> Vec<Row<Option<Mischief>>> {
     let to = [("location", "http://127.0.0.1:1/elsewhere")];
     vec![
@@ -431,7 +431,7 @@ async fn event_destination_names_the_created_event() {
     assert_eq!(event["result"]["name"], "disk-full-again");
 }
 
-/// Tests every external type, with its provider at this host and port.
+/// Tests a destination of every external type, with its provider at this host and port.
 async fn everywhere(host: &str, port: u16, outcome: &str, says: &str) {
     let base = format!("http://{host}:{port}");
     let world = world(&format!(

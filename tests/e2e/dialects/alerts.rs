@@ -1,4 +1,4 @@
-//! No alert is lost because of unusual clocks, severities or texts.
+//! Tests that no alert is lost because of unusual clocks, severities or texts.
 
 use bellwether_tests::{
     eventually::eventually, process, receiver::Receiver, rest::Rest, tree, world::World,
@@ -13,7 +13,7 @@ use crate::samples;
 const WEBHOOK: &str = "/v1/intake/alertmanager";
 const ALERTS: &str = "/api/v2/alerts";
 
-/// Creates a rule that notifies a URL when alerts of this name open or close.
+/// Creates a rule that notifies a URL when alerts that match a filter open or close.
 async fn notify_of(rest: &Rest, filter: &str, url: &str) {
     let trigger = json!({"name": "alerts", "type": {"event": {"filter": filter}}});
     let mut rule = samples::rule("alerts", "alerts", "hook", "");
@@ -35,7 +35,7 @@ fn at(seconds: i64) -> String {
         .to_string()
 }
 
-/// Waits for this many messages, and returns whether each is a closing.
+/// Waits for `count` messages, and returns whether each is a closing.
 async fn closings(receiver: &Receiver, count: usize) -> Vec<bool> {
     receiver.wait_for(count).await;
     let received = receiver.received();
@@ -64,7 +64,7 @@ async fn alert_firing_again_after_expiry_notifies_again() {
     };
     send("http://am-1:9093", None).await;
     send("http://am-1:9093", Some(&ended)).await;
-    // A delayed duplicate of the twin does not reopen the alert.
+    // A delayed report of the second Alertmanager does not reopen the alert.
     send("http://am-2:9093", None).await;
     assert_eq!(closings(&receiver, 2).await, [false, true]);
     send("http://am-1:9093", None).await;
@@ -184,7 +184,7 @@ async fn warning_and_critical_are_two_events_with_inhibition() {
     );
     assert_eq!(critical.1["severity"], "SEVERITY_CRITICAL");
     assert_eq!(critical.1["count"], "5");
-    // The critical alert resolves, the warning remains.
+    // The critical alert is resolved, the warning remains open.
     let both = json!([alert("warning", 240), alert("critical", 0)]);
     prometheus.post(ALERTS, &both).await.text();
     let found = events(&rest, "KubePersistentVolumeFillingUp").await;

@@ -28,7 +28,7 @@ struct IntakePath {
     name: &'static str,
     body: fn(host: &str, key: &str) -> Value,
     wrong: &'static str,
-    /// A status on which the sender retries.
+    /// The status that makes the sender retry.
     later: u16,
 }
 
@@ -140,7 +140,7 @@ async fn world(rate: &[&str]) -> (World, String) {
 impl IntakePath {
     async fn send(&self, rest: &Rest, extra: &[(&str, &str)], body: String) -> Option<Answer> {
         let headers = [&[("content-type", self.content_type)][..], extra].concat();
-        // A connection that was closed with the previous response is only detected on use.
+        // Try again, since a connection that the previous response closed is only detected on use.
         for _ in 0..3 {
             let sent = rest.try_send(Method::POST, self.path, &headers, body.clone());
             if let Ok(answer) = sent.await {
@@ -232,7 +232,7 @@ async fn idempotency_and_rate_limits_apply_to_all_paths() {
             let answer = way.send(&rest, &once, body.clone()).await.unwrap();
             (answer.status.as_u16() != way.later).then_some(answer)
         };
-        // The excess is recovered over time.
+        // After a while, the rate allows a request again.
         let first = eventually("the rate", send).await;
         assert!(
             first.status.is_success(),

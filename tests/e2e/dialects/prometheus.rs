@@ -33,7 +33,7 @@ impl Stage {
             prometheus: port(),
             alertmanager: port(),
         };
-        // The examples, with this test's addresses and key, and without delays.
+        // Use the examples with this test's addresses and key, and without delays.
         for name in ["prometheus.yml", "alertmanager.yml"] {
             let path = tree::root().join("tests/examples/prometheus").join(name);
             let text = fs::read_to_string(path).unwrap();
@@ -360,7 +360,7 @@ async fn alert_from_a_prometheus_pair_notifies_once() {
         let text = found.first()?.1["count"].as_str()?.to_owned();
         text.parse::<u64>().ok()
     };
-    // Both report the alert once per second.
+    // Both Prometheus servers report the alert once per second.
     let more = async |than: u64| {
         let counted = async || count().await.filter(|it| *it >= than);
         eventually("more reports", counted).await
@@ -368,7 +368,7 @@ async fn alert_from_a_prometheus_pair_notifies_once() {
     more(6).await;
     replicas[0].end().await;
     let now = count().await.unwrap();
-    // One repeats the resolution, the other one the alert.
+    // One server repeats the resolution, the other one the firing alert.
     more(now + 20).await;
     let found = events(&rest, "DiskFull").await;
     assert_eq!(found.len(), 1, "{found:#?}");

@@ -114,7 +114,7 @@ async fn many_alerts_in_one_request_count_as_one_request() {
     let answer = eventually("the rate", read_rate).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(count(&rest, "Direct").await, 1_001);
-    // The native API keeps its limit.
+    // The native API still limits the number of events in a request.
     let event = |at| json!({"name": "own", "dimensions": {"host": format!("h{at}")}});
     let own: Vec<_> = (0..1_001).map(event).collect();
     let answer = rest

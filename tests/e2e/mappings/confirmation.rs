@@ -16,7 +16,7 @@ use tokio::{
 const HOST: &str = "sns.us-east-1.amazonaws.com";
 const CONFIRMATION: &str = "/?Action=ConfirmSubscription&Token=2336412f";
 
-/// SNS, which knows one token.
+/// A test server for SNS, which accepts one token.
 struct Sns;
 
 impl Rules for Sns {
@@ -86,7 +86,7 @@ async fn subscription_of_sns_is_confirmed() {
     assert_eq!(failed.status, 503, "{}", failed.text());
     assert!(failed.text().contains("403"), "{}", failed.text());
     assert!(!failed.text().contains("other"), "{}", failed.text());
-    // Without the handshake, it is an ordinary document.
+    // Without the handshake, the confirmation is an ordinary document.
     let mut plain = mapping;
     plain["handshake"] = Value::Null;
     rest.put("/v1/intake/mappings/aws-sns", &plain).await.ok();

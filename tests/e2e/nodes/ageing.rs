@@ -9,7 +9,7 @@ use super::{EVENTS, owners::sample, three};
 use crate::{postgres::Database, samples};
 
 const SETTINGS: &str = "/v1/settings";
-/// Enough events that each of three nodes owns some, provided it owns any of the 16 slots.
+/// Number of due events; enough that each of three nodes owns some if it owns any of the 16 slots.
 const DUE: usize = 1_500;
 const BATCH: usize = 500;
 /// Time limit for processing all due events on a busy machine, without the failover.
@@ -46,7 +46,7 @@ async fn until_none(rest: &Rest, filter: &str) -> Duration {
     begin.elapsed()
 }
 
-/// Returns the number of evaluations of each node.
+/// Returns the number of evaluations by each node.
 async fn decision_counts(worlds: &[World]) -> Vec<usize> {
     let mut all = Vec::new();
     for world in worlds {
@@ -56,7 +56,7 @@ async fn decision_counts(worlds: &[World]) -> Vec<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_age_own_events_and_those_of_lost_nodes() {
+async fn nodes_close_their_due_events_and_those_of_lost_nodes() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -74,12 +74,12 @@ async fn nodes_age_own_events_and_those_of_lost_nodes() {
         .map(|(is, was)| is - was)
         .collect();
     eprintln!("{DUE} events closed by {closed:?} after {took:.1?}");
-    // A node that is delayed for seconds hands over its slots.
+    // A node that is delayed for seconds hands over its slots, so one node may have closed none.
     let nodes = closed.iter().filter(|it| **it > 0).count();
     assert!(nodes >= 2, "{closed:?}");
     assert_eq!(closed.iter().sum::<usize>(), DUE, "none was closed twice");
 
-    // The leader fails while it owns due events; all of them must still be processed.
+    // The leader fails while it owns due events, all of which must still be processed.
     put(&rest, "second").await;
     worlds[0].kill();
     let took = until_none(&worlds[1].rest(), "name=full").await;

@@ -27,7 +27,7 @@ fn faketime() -> Option<PathBuf> {
     let mut found = folders.map(|it| it.path().join("faketime/libfaketime.so.1"));
     let found = found.find(|it| it.exists());
     if found.is_none() {
-        // Written to standard error directly, so that a skipped test is visible.
+        // Write to standard error directly, so that a skipped test is visible.
         let notice = "skipped: no faketime here; `.ci/run` installs it\n";
         drop(std::io::stderr().write_all(notice.as_bytes()));
     }
@@ -93,13 +93,12 @@ async fn retry_is_on_time_despite_clock_skew() {
     let mut worlds = vec![("behind", first), ("ahead", second), ("stepped", third)];
     let mut reported = 0;
     while let Some((_, first)) = worlds.first() {
-        // A new owner tries a message of this severity before it is due.
+        // Wait until ownership is settled: a new owner tries a message of this severity early.
         owners::all_own(&worlds.iter().map(|(_, it)| it).collect::<Vec<_>>()).await;
         let leads = leader(first).await;
         let at = worlds.iter().position(|(name, _)| *name == leads).unwrap();
         let name = worlds[at].0;
-        // Twice with the clock unchanged since the start, then with it set forward and back during
-        // the wait.
+        // Send two events per node. Only the clock of `stepped` is set during the wait.
         for step in ["+1800", "-1800"] {
             let rest = worlds[at].1.rest();
             let host = format!("{name}{step}");

@@ -1,4 +1,5 @@
-//! A node that cannot work hands over its slots. It is ready only while its dependencies work.
+//! Tests that a node that cannot work hands over its slots, and that it is ready only while its
+//! dependencies work.
 
 use std::time::{Duration, Instant};
 
@@ -100,7 +101,7 @@ async fn node_without_its_ownership_connection_is_not_ready() {
     })
     .await;
 
-    // Missing permissions are reported at startup.
+    // At startup, too few connections are reported.
     assert!(two.terminate().success());
     limit(3);
     assert_refused(serve(&two.data_dir()), "too many connections");
@@ -116,7 +117,7 @@ async fn node_without_network_hands_its_destinations_to_another() {
         let lines = database.settings_of(name);
         lines.replace("schedule = [\"0s\"]", &schedule)
     };
-    // No server listens there, so all deliveries of this node fail.
+    // No proxy listens at this address, so all deliveries of this node fail.
     let broken = ("BELLWETHER_EGRESS_PROXY", "http://127.0.0.1:9".into());
     let one = Database::node(None, &lines("one"), vec![broken]);
     assert_eq!(leader(&one).await, "one");
@@ -136,7 +137,7 @@ async fn node_without_network_hands_its_destinations_to_another() {
     assert_eq!(leader(&two).await, "two");
     let log = one.service().log();
     assert!(log.contains("`two` can connect to"), "{log}");
-    // In the meantime, the node is not assigned any destinations.
+    // The node is assigned no destinations as long as it reaches no receiver.
     tokio::time::sleep(2 * UNREACHED_WITHIN).await;
     assert_eq!(owned(&one).await, 0);
 }

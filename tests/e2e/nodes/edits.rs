@@ -30,7 +30,7 @@ fn edits() -> usize {
     value.map_or(EDITS, |value| value.parse().unwrap())
 }
 
-/// The range of edits that may have decided an event.
+/// The range of edits on which the decision about an event may be based.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     answered_before: usize,
@@ -46,8 +46,8 @@ async fn decisions_of_three_nodes_use_the_rule_in_force() {
     let rests: Vec<_> = worlds.iter().map(World::rest).collect();
     let receiver = Receiver::start().await;
     journey::set_up(&rests[0], &receiver).await;
-    // The deciding edit is the last one completed before the event was sent, or a later one that
-    // began before the event was accepted.
+    // A decision is based on the last edit that ended before the event was sent, or on a later edit
+    // that began before the event was accepted.
     let (begun, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let rule = |revision: usize| samples::rule("disks", "disk", "hook", &format!("{revision}"));
     let path = "/v1/notification/rules/disks";
@@ -125,7 +125,8 @@ async fn watch_resumes_on_another_node_without_a_gap() {
         let (at, next) = (&worlds[round % 3], &worlds[(round + 1) % 3]);
         let host = format!("h{round}");
         put(&at.rest(), "full", &host).await;
-        // A token from before the event, and one that the other node may not have reached yet.
+        // Resume with a token from before the event, and with one that the other node may not have
+        // reached yet.
         let newest = token(at).await.resume_token;
         assert!(
             !lives::first(next.grpc(), &newest).await.gap,
@@ -136,7 +137,7 @@ async fn watch_resumes_on_another_node_without_a_gap() {
     }
 }
 
-/// Whether a watch resumed from a token has no gap and reaches an event.
+/// Whether a watch that resumes from a token reports no gap and reaches the event about a host.
 async fn goes_on_to(world: &World, token: &str, host: &str) -> bool {
     let request = WatchEventsRequest {
         query: None,

@@ -1,5 +1,5 @@
 //! Heartbeats and escalations over several nodes: any node accepts beats, and a new leader
-//! continues what the previous one began, without duplicates.
+//! continues the work of the previous one without duplicates.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,10 +25,10 @@ const NOTIFICATION: &str = "/v1/notification";
 const NAMES: [&str; 3] = ["one", "two", "three"];
 const EVERY: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(2);
-/// Maximum delay of an opening or closing: another node must become leader first, and the service
-/// time that it finds recorded is some seconds old.
+/// Maximum delay of an opening or closing. Another node must first become the leader, and the
+/// service time recorded for it is some seconds old.
 const LATE_MAX: Duration = Duration::from_secs(35);
-/// Time without a message after which none is expected.
+/// Time without a message after which no more messages are expected.
 const QUIET: Duration = Duration::from_secs(5);
 const PEOPLE: [&str; 5] = ["ana", "ben", "cleo", "dora", "emil"];
 
@@ -67,7 +67,7 @@ async fn until_alarm_is(rest: &Rest, status: &str, within: Duration) {
     .await;
 }
 
-/// Returns whether each message is a closing, by delivery id.
+/// Returns by delivery id whether the message is a closing.
 fn clear(receiver: &Receiver) -> BTreeMap<String, bool> {
     let received = receiver.received();
     let all = received.iter();
@@ -79,7 +79,7 @@ fn clear(receiver: &Receiver) -> BTreeMap<String, bool> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_beat_alarms_and_closes_once_across_leader_changes() {
+async fn missing_beat_raises_and_closes_one_alarm_across_leader_changes() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -106,7 +106,7 @@ async fn missing_beat_alarms_and_closes_once_across_leader_changes() {
         rest.post(&path, &body).await.ok();
     }
 
-    // Beats at alternating nodes for longer than the tolerance, with a change of leader.
+    // Send beats to the nodes in turn for longer than the tolerance, with a change of leader.
     let begin = Instant::now();
     for round in 0_u32.. {
         if begin.elapsed() > EVERY + 2 * GRACE {
@@ -123,8 +123,7 @@ async fn missing_beat_alarms_and_closes_once_across_leader_changes() {
     let rest = worlds[1].rest();
     assert!(alarms(&rest).await.is_empty(), "every beat arrived");
 
-    // After the last beat, the leader is killed just before the next one is due, and again when
-    // beats resume.
+    // Kill the leader just before the first missing beat is late, and again when beats resume.
     let last = Instant::now();
     tokio::time::sleep(EVERY).await;
     kill_leader(&mut worlds).await;
@@ -146,8 +145,8 @@ async fn missing_beat_alarms_and_closes_once_across_leader_changes() {
     assert!(messages.contains(&true) && messages.contains(&false));
 }
 
-/// Creates contacts, one of them in a schedule, a policy with a step for each, and a rule with that
-/// policy.
+/// Creates contacts, one of them by a schedule, a policy with a step for each contact, and a rule
+/// with that policy.
 async fn page_all(rest: &Rest, url: &str) {
     let create = async |path: &str, body: &Value| {
         let path = format!("{NOTIFICATION}/{path}");
@@ -190,7 +189,7 @@ async fn escalation_continues_without_duplicates_after_leader_loss() {
         let rest = worlds[at % 3].rest();
         rest.post(EVENTS, &samples::events(&[disk])).await.ok();
     }
-    // Once during the first steps and once during later ones.
+    // Kill the leader once during the first steps, and once during later steps.
     receiver.wait_for(hosts.len()).await;
     kill_leader(&mut worlds).await;
     receiver.wait_for(3 * hosts.len()).await;

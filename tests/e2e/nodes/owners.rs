@@ -1,5 +1,5 @@
-//! Each node delivers to the destinations that it owns. Together they behave like a single node,
-//! with the same limits and order, even while destinations change owners.
+//! Each node delivers to the destinations that it owns. Together, the nodes behave like a single
+//! node, with the same limits and order, even while destinations change owners.
 
 use std::{
     borrow::Borrow,
@@ -30,15 +30,14 @@ use crate::{
     samples,
 };
 
-/// Enough destinations that each of three nodes owns some; ownership is random, but no other result
-/// occurred in 10^6 trials.
+/// Number of destinations. Ownership is random, but in 10^6 trials, each of three nodes owned some.
 pub(super) const DESTINATIONS: usize = 24;
 const IN_FLIGHT: usize = 2;
-/// Longest pause of a failed node's deliveries, on an otherwise idle machine.
+/// Maximum pause in deliveries to a failed node's destinations, on an otherwise idle machine.
 const PAUSE_MAX: Duration = Duration::from_secs(8);
-/// Longest pause of a destination that keeps its owner.
+/// Maximum pause in deliveries to a destination that keeps its owner.
 const STEADY_MAX: Duration = Duration::from_secs(4);
-/// Time limit for another node to take over from a stopped one.
+/// Time limit for another node to take over from a stopped node.
 const STOPPED_WITHIN: Duration = Duration::from_secs(90);
 
 /// Creates destinations, each with a rule for events whose host ends with the destination's number.
@@ -166,17 +165,17 @@ async fn three_nodes_share_deliveries_without_duplicates() {
 /// The host of a message, and whether it is a closing.
 type Change = (String, bool);
 
-/// Arrival times by destination, and the maximum number of concurrent messages to one.
+/// Arrival times by destination, and the maximum number of concurrent messages to one destination.
 #[derive(Debug, Default)]
 struct Arrivals {
     at: BTreeMap<String, Vec<Instant>>,
     in_flight: usize,
-    /// In order of arrival, with their delivery ids.
+    /// Messages in order of arrival, with their delivery ids.
     messages: Vec<(Change, String)>,
 }
 
 impl Arrivals {
-    /// Returns the longest time without a message to each destination, within a span.
+    /// Returns for each destination the longest time without a message, within a span.
     fn gaps(&self, from: Instant, until: Instant) -> Vec<Duration> {
         let gaps = self.at.values().map(|arrivals| {
             let within = arrivals.iter().copied();
@@ -192,7 +191,7 @@ impl Arrivals {
     }
 }
 
-/// Starts a receiver that records arrivals and handles each with a delay.
+/// Starts a receiver that records arrivals and responds to each message after a delay.
 async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
     let arrivals = Arc::new(Mutex::new(Arrivals::default()));
     let noted = Arc::clone(&arrivals);
@@ -203,7 +202,7 @@ async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
         noted.messages.push((message, id));
         let of_it = noted.at.entry(request.path.clone()).or_default();
         of_it.push(now);
-        // Messages without a response yet.
+        // Count the messages that have no response yet.
         let in_flight = of_it.iter().filter(|at| now - **at < takes).count();
         noted.in_flight = noted.in_flight.max(in_flight);
         Reply {
@@ -222,7 +221,7 @@ struct Sending {
 }
 
 impl Sending {
-    /// Starts the senders; all nodes except the one to be lost must accept every request.
+    /// Starts the senders. All nodes except `lost` must accept every request.
     fn begin(
         worlds: &[World],
         lost: Option<usize>,
@@ -264,8 +263,8 @@ impl Sending {
     }
 }
 
-/// Asserts that every accepted event was reported, each closing after its opening, each by one
-/// delivery regardless of retries.
+/// Asserts that every accepted event was reported by one delivery, whatever the number of attempts,
+/// and each closing after its opening.
 async fn assert_each_reported_in_order(arrivals: &Mutex<Arrivals>, answered: &BTreeSet<Change>) {
     let late = Duration::from_secs(240);
     let messages = eventually_within(late, "all messages", async || {
@@ -288,8 +287,8 @@ async fn assert_each_reported_in_order(arrivals: &Mutex<Arrivals>, answered: &BT
     }
 }
 
-/// Runs a round: a node is killed or stopped under load and restarted. Returns the events accepted
-/// during the round.
+/// Runs a round, in which a node is killed or stopped under load and then restarted. Returns the
+/// events accepted during the round.
 #[expect(
     clippy::print_stderr,
     reason = "the test prints the results of its rounds"
@@ -309,7 +308,7 @@ async fn lose(
     } else {
         process::signal("-STOP", worlds[lost].service().id());
     }
-    // After this, no message that the lost node had in flight can be delivered.
+    // From this time on, no message that the lost node had in flight can arrive.
     let resumed = begin + Duration::from_secs(1);
     eventually("a message to every destination", async || {
         let arrivals = arrivals.lock().unwrap();

@@ -23,11 +23,12 @@ const IN_FLIGHT: usize = 2;
 const PER_MINUTE: usize = 20;
 const TAKES: Duration = Duration::from_millis(150);
 const MARGIN: Duration = Duration::from_millis(50);
-/// Time limit: one minute each under the limits of the old and the new owner, with tolerance for a
-/// busy machine.
+/// Time limit for all messages: a minute each for the limits of the old and the new owner, and time
+/// for a busy machine.
 const COMES_WITHIN: Duration = Duration::from_secs(300);
 
-/// Returns the arrival times of events sent to three nodes; the owner is killed after some of them.
+/// Returns the arrival times of messages about events sent to three nodes. The destination's owner
+/// is killed after `killed_after` messages.
 async fn arrivals(limits: Value, events: usize, killed_after: usize) -> Option<Vec<Instant>> {
     let database = Database::start()?;
     let mut worlds = three(&database);
@@ -101,7 +102,7 @@ async fn in_flight_limit_holds_across_nodes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn per_minute_limit_holds_across_nodes() {
     if std::env::var_os("BELLWETHER_TEST_STOPS").is_none() {
-        // Written to standard error directly, so that a skipped test is visible.
+        // Write to standard error directly, so that a skipped test is visible.
         let notice = "skipped: minutes of a destination pass when `just stops` asks for it\n";
         return drop(std::io::stderr().write_all(notice.as_bytes()));
     }

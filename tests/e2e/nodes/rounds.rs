@@ -1,6 +1,6 @@
-//! Faults of each kind, while pages, methods with `after`, links, heartbeats, groups, budgets and
-//! a silence that ends are in progress. Nothing is lost, duplicated or early, and no heartbeat
-//! alarms.
+//! Faults of each kind while pages, methods with `after`, links, heartbeats, groups, budgets and
+//! a silence that ends are in progress. No message is lost, duplicated or early, and no heartbeat
+//! raises an alarm.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,9 +34,9 @@ const SILENCE_SECONDS: i64 = 4;
 const AFTER: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_secs(3);
 const BUDGET: usize = 2;
-/// Time for the recovery from a fault, including a takeover and the end of a budget's window.
+/// Time limit for recovering from a fault, including a takeover and the end of a budget's window.
 const RECOVERY_MAX: Duration = Duration::from_secs(120);
-/// Time without a message after which none is expected.
+/// Time without a message after which no more messages are expected.
 const QUIET: Duration = Duration::from_secs(4);
 
 #[derive(Debug, Clone, Copy)]
@@ -262,7 +262,7 @@ async fn until_accepted(rests: &Rests, path: &str, body: &Value) {
             let body = body.to_string();
             let json = [("content-type", "application/json")];
             let answer = rest.try_send(Method::POST, path, &json, body).await;
-            // A repeated silence exists already.
+            // If a silence is sent again, it may already exist.
             if answer.is_ok_and(|it| [200, 409].contains(&it.status.as_u16())) {
                 return Some(());
             }
@@ -277,7 +277,7 @@ async fn beat(rests: &Rests) {
     until_accepted(rests, EVENTS, &samples::events(&[beat])).await;
 }
 
-/// The messages to a path, by delivery id, each with the time of its first arrival.
+/// Returns the messages to a path by delivery id, each with the time of its first arrival.
 fn messages(receiver: &Receiver, path: &str) -> BTreeMap<String, (Instant, Value)> {
     let mut all = BTreeMap::new();
     for it in receiver.received().iter().filter(|it| it.path == path) {
@@ -300,7 +300,7 @@ struct Round {
     sent: Instant,
     /// The host whose first page is acknowledged.
     acknowledged: String,
-    /// Number of events of all rounds for the destination with a budget.
+    /// Number of events, in all rounds so far, for the destination with a budget.
     budgeted: usize,
 }
 
@@ -345,7 +345,7 @@ impl Round {
         }
     }
 
-    /// Acknowledges a page by its link as soon as it arrives, and beats until then.
+    /// Acknowledges a page by its link as soon as the page arrives, and sends beats until then.
     async fn acknowledge(&self, receiver: &Receiver, rests: &Rests) {
         let link = eventually_within(RECOVERY_MAX, "the first page", async || {
             beat(rests).await;
@@ -397,7 +397,7 @@ impl Round {
         is_missing.then(|| format!("group: {grouped}, budget: {budgeted}"))
     }
 
-    /// Returns the number of members in the messages of the group, and of messages.
+    /// Returns the number of members in the messages of the group, and the number of messages.
     fn grouped(&self, receiver: &Receiver) -> (usize, usize) {
         let messages = messages(receiver, "/group");
         let hosts = &self.hosts["group"];
@@ -417,7 +417,7 @@ impl Round {
         (counts.iter().sum(), counts.len())
     }
 
-    /// Asserts that nothing is duplicated or early.
+    /// Asserts that no message is duplicated or early.
     fn check(&self, receiver: &Receiver) {
         for name in ["plain", "held"] {
             let all = messages(receiver, &format!("/{name}"));
@@ -426,7 +426,7 @@ impl Round {
         }
         let silence = Duration::from_secs(SILENCE_SECONDS.unsigned_abs());
         for (at, _) in self.of_round("held", &messages(receiver, "/held")) {
-            // The end is rounded down to the precision of the request.
+            // The end of the silence was rounded down to the precision of the request.
             let since = at.duration_since(self.sent);
             assert!(since + AFTER / 2 >= silence, "early: {since:?}");
         }

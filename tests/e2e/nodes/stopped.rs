@@ -25,7 +25,7 @@ use crate::{
 
 const OTHERS_WAIT_MAX: Duration = Duration::from_secs(6);
 
-/// Whether the test runs exclusively, so that its times are meaningful.
+/// Whether no other test runs at the same time, so that times are meaningful.
 fn is_measured() -> bool {
     std::env::var_os("BELLWETHER_TEST_STOPS").is_some()
 }
@@ -54,7 +54,7 @@ async fn slowest(rest: &Rest, named: &str, within: Duration) -> Duration {
     slowest
 }
 
-/// Asserts that accepted events are stored and reported, each by one delivery.
+/// Asserts that every accepted event is stored, and reported by exactly one delivery.
 async fn assert_all_notified(world: &World, receiver: &Receiver, reported: &Mutex<SendOutcomes>) {
     let stored = none_is_lost(&world.rest(), reported).await;
     let probes = |it: &&String| !it.starts_with("probe");
@@ -125,11 +125,11 @@ async fn node_paused_in_a_commit_delays_others_briefly() {
     for round in 0..rounds(2) {
         cutter.set(Treatment::StandsBefore("COMMIT"));
         eventually("a commit to be interrupted", async || {
-            // Checked twice, as a commit in progress when the bytes stopped may still end.
+            // Check twice, since a commit may still end after the bytes stopped.
             (is_amid() && is_amid()).then_some(())
         })
         .await;
-        // The node cannot reconnect over another connection either.
+        // The node cannot open another connection either.
         cutter.set(Treatment::Stands);
         let named = format!("probe-{round}");
         worst = worst.max(slowest(&first.rest(), &named, OTHERS_WAIT_MAX).await);

@@ -105,7 +105,7 @@ impl Browser {
         }
     }
 
-    /// Starts a sign-in, and returns the provider's redirect with the code.
+    /// Starts a sign-in, and returns the address to which the provider redirects with the code.
     async fn comes_back(&mut self, to: &str) -> String {
         let address = format!("{PAGE}/sign-in?to={to}");
         let mut answer = self.step(Method::GET, &address, "", "none").await;

@@ -19,8 +19,8 @@ use serde_json::json;
 use super::{Provider, Terminal, settings};
 use crate::samples;
 
-/// Validity of a token in seconds, and the clock tolerance during which the service still accepts
-/// it.
+/// Validity of a token in seconds, and the clock tolerance for which the service still accepts the
+/// token.
 const LIFE: u32 = 8;
 const LEEWAY: u64 = 60;
 /// Generous timeout for an operation that takes milliseconds.
@@ -96,7 +96,7 @@ async fn console_and_command_continue_with_the_renewed_token() {
     watch.wait().unwrap();
     console.press("q");
     assert!(console.ended().success());
-    // A rejected token would be logged too.
+    // The service would also have logged a rejected token, which it must not.
     let log = world.service().log();
     let token = terminal.stored_sign_in()["token"].clone();
     assert!(!log.contains(token.as_str().unwrap()), "{log}");
@@ -126,7 +126,7 @@ async fn console_reports_an_expired_sign_in_and_recovers() {
     };
     says("Connected as oidc:otto@example.org");
 
-    // The token has expired, there is no refresh token, and the connection is broken.
+    // Let the token expire without a refresh token, and break the connection.
     let mut past = terminal.stored_sign_in();
     past["ends"] = json!("2026-01-01T00:00:00Z");
     past.as_object_mut().unwrap().remove("refresh_token");
@@ -150,7 +150,7 @@ async fn console_reports_an_expired_sign_in_and_recovers() {
     assert!(console.ended().success());
     says(&sentence);
     says("Connected as oidc:ada@example.org");
-    // The command exits at the end of its input.
+    // Plain mode exits at the end of its input.
     drop(lines.stdin.take());
     assert!(lines.wait().unwrap().success());
 }

@@ -13,7 +13,7 @@ async fn schedule(rest: &Rest) -> Value {
     rest.get(SCHEDULE).await.ok()["schedule"].clone()
 }
 
-/// Returns the on-call contacts at a time, as returned by `:oncall` and by `:shifts`.
+/// Returns the on-call contacts at a time according to `:oncall` and according to `:shifts`.
 async fn both(rest: &Rest, time: &str) -> (Value, Value) {
     let on_call = rest.get(&format!("{SCHEDULE}:oncall?time={time}")).await;
     let at: jiff::Timestamp = time.parse().unwrap();
@@ -27,7 +27,7 @@ async fn both(rest: &Rest, time: &str) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn past_shifts_use_the_revision_in_force_then() {
+async fn past_shifts_use_the_revision_of_their_time() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -124,8 +124,8 @@ async fn ended_layers_and_overrides_do_not_count_as_use() {
         let calendar = json!({"name": name, "timeZone": "UTC", "windows": [window]});
         create("calendars", &calendar).await;
     }
-    // An override, a layer with an end, and one whose hand-offs end, all in the past; and a layer
-    // without an end.
+    // Store an override, a layer with an end and a layer whose hand-offs end, all in the past, and
+    // a layer without an end.
     let mut draft = schedule(&rest).await;
     let layer =
         |name: &str| json!({"slots": [{"contactNames": [name]}], "dtstart": "2026-01-05T09:00:00"});
@@ -226,7 +226,7 @@ async fn bounds_and_empty_slots_are_stored_and_checked() {
         .map(|it| (it["startTime"].clone(), it["contactNames"].clone()))
         .collect();
     let at = |time: &str, names: Value| (json!(format!("2027-{time}Z")), names);
-    // 2027-06-01 is the 512th day after the first hand-off: a turn of ana.
+    // 2027-06-01 is the 512th day after the first hand-off, so it is ana's turn.
     let expected = [
         at("05-31T22:00:00", Value::Null),
         at("06-01T07:00:00", json!(["ana"])),

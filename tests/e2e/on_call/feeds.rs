@@ -68,7 +68,7 @@ async fn three_calendar_libraries_parse_the_feed() {
     for (at, events) in found.iter().enumerate() {
         assert_eq!(events, &found[0], "reader {at}");
     }
-    // Shifts that an edit does not change are still listed, with a newer sequence and stamp.
+    // An edit does not remove the other shifts, but their sequence and stamp are newer.
     let over = json!({"contactNames": ["ben"], "startTime": samples::in_seconds(20 * 86_400),
         "endTime": samples::in_seconds(20 * 86_400 + 3_600)});
     let path = format!("{NOTIFICATION}/schedules/database/overrides");
@@ -86,7 +86,7 @@ async fn three_calendar_libraries_parse_the_feed() {
         }
     }
     assert!(same >= before.len() - 2 && changed <= 2, "{same} {changed}");
-    // A contact's feed contains only their shifts, named after the schedule.
+    // The feed of a contact contains only the contact's shifts, named after the schedule.
     let own = url(&rest, "contacts/ana").await;
     let own = read(&python, &anonymous.get(&own).await.text());
     assert!(own.iter().all(|it| it == &own[0]), "{own:#?}");

@@ -8,7 +8,7 @@ use tokio::{
     time::timeout,
 };
 
-/// Time for which a write may block before the peer counts as not reading.
+/// Time for which a write may block before the service counts as not reading.
 const BLOCKED: Duration = Duration::from_secs(3);
 
 /// Returns the first number by default, and the second with `BELLWETHER_TEST_HOSTILE`.
@@ -28,7 +28,7 @@ pub(crate) fn post_head(path: &str, header: &str) -> Vec<u8> {
 pub(crate) async fn hold_open(address: &str, sent: &[u8], count: usize) -> Vec<TcpStream> {
     let mut held = Vec::with_capacity(count);
     for _ in 0..count {
-        // A full backlog only affects the attacker.
+        // A full backlog harms only the attacker.
         let Ok(Ok(mut stream)) = timeout(BLOCKED, TcpStream::connect(address)).await else {
             break;
         };
@@ -38,8 +38,8 @@ pub(crate) async fn hold_open(address: &str, sent: &[u8], count: usize) -> Vec<T
     held
 }
 
-/// Sends a beginning, then the same piece repeatedly; returns the number of pieces sent until the
-/// peer closed the connection.
+/// Sends a beginning, then the same piece repeatedly. Returns the number of pieces sent before the
+/// service closed the connection.
 pub(crate) async fn send_until_refused(
     address: &str,
     beginning: &[u8],
@@ -84,7 +84,7 @@ impl Http2 {
         Self(stream)
     }
 
-    /// Connects with a flow-control window of zero, so that the peer cannot send a body.
+    /// Connects with a flow-control window of zero, so that the service cannot send a body.
     pub(crate) async fn without_window(address: &str) -> Self {
         const INITIAL_WINDOW_SIZE: [u8; 6] = [0, 4, 0, 0, 0, 0];
         let mut client = Self::connect(address).await;
@@ -93,8 +93,8 @@ impl Http2 {
         client
     }
 
-    /// Makes calls on separate streams with these headers and this body; returns the number
-    /// accepted.
+    /// Makes calls with these headers and this body, each on a separate stream. Returns the number
+    /// of accepted calls.
     pub(crate) async fn ask(
         &mut self,
         headers: &[(&str, &str)],

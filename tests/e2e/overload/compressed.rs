@@ -1,5 +1,5 @@
-//! Compressed messages and bodies, including bombs, over both listeners: unsupported ones are
-//! rejected before they are decompressed.
+//! Compressed messages and bodies, including decompression bombs, over both listeners: those with
+//! an unsupported encoding are rejected before they are decompressed.
 
 use std::io::Write as _;
 
@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{EVENTS, hostile_times, is_whole, withstands};
 
 const UNFOLDED: usize = 256 * 1024 * 1024;
-/// Methods of every kind of streaming, one of which requires no key.
+/// Methods with every kind of streaming. One of them requires no key.
 const METHODS: [&str; 5] = [
     "zenoss.cloud.DataReceiverService/PutEvents",
     "zenoss.cloud.DataReceiverService/PutEvent",
@@ -24,7 +24,7 @@ const METHODS: [&str; 5] = [
     "grpc.health.v1.Health/Check",
 ];
 
-/// Returns this many bytes of one value, compressed.
+/// Returns `bytes` equal bytes, compressed.
 pub(super) fn packed(byte: u8, bytes: usize) -> Vec<u8> {
     let mut packing = GzEncoder::new(Vec::new(), Compression::best());
     let piece = vec![byte; 64 * 1024];
@@ -102,15 +102,15 @@ async fn compressed_messages_are_limited_by_decompressed_size() {
             (Some("deflate"), UNIMPLEMENTED),
             (Some("zstd"), UNIMPLEMENTED),
             (Some("x"), UNIMPLEMENTED),
-            // A compressed message with an encoding that does not compress, and without one.
+            // The message is compressed, but the header states no compression, or is missing.
             (Some("identity"), INVALID_ARGUMENT),
             (None, INVALID_ARGUMENT),
         ] {
             for body in [&small, &bomb] {
                 let case = format!("{method} {encoding:?} {} bytes", body.len());
                 let (status, encodings) = called(address, method, Some(&key), encoding, body).await;
-                // Methods without a key have a smaller limit, which this exceeds, compressed or
-                // not.
+                // Methods without a key have a smaller limit, which the bomb exceeds even while it
+                // is compressed.
                 let is_too_large = !needs_key && body.len() > small.len();
                 let is_bomb = encoding == Some("gzip") && (body.len() > small.len() || !needs_key);
                 let expected = match expected {
@@ -128,13 +128,13 @@ async fn compressed_messages_are_limited_by_decompressed_size() {
             }
         }
     }
-    // Both forms of gRPC-Web behave alike.
+    // The same applies to both forms of gRPC-Web.
     let web = Rest::new(address, Some(&key));
     for kind in ["application/grpc-web+proto", "application/grpc-web-text"] {
         let headers = [("content-type", kind), ("grpc-encoding", "gzip")];
         let path = format!("/{}", METHODS[0]);
-        // A browser may not get the response to a large body, as the service does not read it to
-        // the end.
+        // Send the small body: the service does not read a large one to its end, so a browser may
+        // not get the response.
         let body = if kind.ends_with("text") {
             STANDARD.encode(&small).into_bytes()
         } else {
@@ -208,7 +208,7 @@ async fn compressed_bodies_are_limited_by_decompressed_size() {
         ("gzip", &plain[..], 200),
         ("gzip", &bomb, 413),
         ("gzip", &bomb[..bomb.len() / 2], 413),
-        // The contents are not JSON, and are not decompressed a second time.
+        // A body that was compressed twice is decompressed only once, so it is not JSON.
         ("gzip", &twice, 400),
         ("gzip", event, 400),
         ("gzip, gzip", &twice, 415),
@@ -226,7 +226,7 @@ async fn compressed_bodies_are_limited_by_decompressed_size() {
     let headers = [("content-encoding", "gzip")];
     let refused = without.try_send(Method::POST, EVENTS, &headers, bomb.clone());
     assert_eq!(refused.await.unwrap().status, 401);
-    // This listener has no gRPC, compressed or not.
+    // The REST listener accepts no gRPC, compressed or not.
     let key = world.admin_key();
     let address = world.service().address("rest");
     let (status, _) = called(

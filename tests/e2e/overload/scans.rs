@@ -1,5 +1,5 @@
-//! A client repeats the most expensive requests: ingest and other clients are hardly affected, and
-//! abandoned scans end.
+//! Tests of a client that repeats the most expensive requests: ingest and other clients are hardly
+//! affected, and abandoned scans end.
 
 use std::{
     sync::Arc,
@@ -156,7 +156,7 @@ async fn until_rest(world: &World) -> Duration {
     while start.elapsed() < 10 * END_MAX {
         pace.tick().await;
         let now = scanned_ticks(world);
-        // At most a fifth of a processor.
+        // The scans have ended once they use at most a fifth of a processor.
         if now - before <= 4 {
             return start.elapsed();
         }
@@ -199,8 +199,8 @@ async fn expensive_queries_delay_no_other_client_and_end_on_disconnect() {
                         "{path}: {}",
                         answer.text()
                     );
-                    // An impatient client; `unauthenticated` covers requests that are cheaper than
-                    // a rejection.
+                    // The client waits less than the response requests. Clients that do not wait
+                    // at all are tested in `unauthenticated`.
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             });

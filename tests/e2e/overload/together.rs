@@ -21,13 +21,13 @@ use super::{
 };
 use crate::samples;
 
-/// Rounds of the regular client, and the limit of the 99th percentile of its calls.
+/// Number of rounds of the regular client, and the limit of the 99th percentile of its calls.
 const ROUNDS: usize = 150;
 const P99_MAX: Duration = Duration::from_secs(20);
 const PACE: Duration = Duration::from_millis(50);
 const UNFOLDED: usize = 128 * 1024 * 1024;
 
-/// Known to the attackers: the addresses of the service, and keys of compromised clients.
+/// Data that the attackers have: the addresses of the service, and the keys of compromised clients.
 struct Target {
     rest: String,
     grpc: String,
@@ -49,7 +49,7 @@ impl Target {
     }
 }
 
-/// Starts attackers that keep connections open, and neither complete requests nor read.
+/// Starts attackers that keep connections open, complete no request and read no response.
 fn those_who_stay(attack: &mut JoinSet<()>, target: &Arc<Target>) {
     let it = Arc::clone(target);
     attack.spawn(async move {
@@ -104,7 +104,7 @@ fn those_who_stay(attack: &mut JoinSet<()>, target: &Arc<Target>) {
             let call = grpc_call(path, Some(key));
             for _ in 0..hostile_times(3, 9) {
                 let mut client = Http2::connect(&it.grpc).await;
-                // The length of a message whose last byte never arrives.
+                // The message lacks the last byte of its announced length.
                 client
                     .ask(&call, Some(&[0, 0, 0, 0, 2, 0x0a]), false, PER_CONNECTION)
                     .await;

@@ -1,5 +1,5 @@
-//! Clients without a key are cheap, and no client can starve another: unfinished connections,
-//! calls, bodies and responses, while a client with a key is served.
+//! Tests that clients without a key use few resources, and that no client can starve another by
+//! unfinished connections, calls, bodies or responses.
 
 use std::{
     io::Write,
@@ -28,7 +28,7 @@ use super::{
 use crate::samples;
 
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// Memory limits of an otherwise idle service, for the short and the long form of an attack.
+/// Memory limits of an otherwise idle service during the short and the long form of an attack.
 const SHORT_MEMORY_MAX_MIB: u64 = 450;
 const LONG_MEMORY_MAX_MIB: u64 = 512;
 
@@ -137,7 +137,7 @@ async fn idle_unauthenticated_connections_do_not_block_other_clients() {
 }
 
 #[tokio::test]
-async fn unauthenticated_sockets_do_not_exhaust_few_descriptors() {
+async fn unauthenticated_connections_do_not_exhaust_a_low_descriptor_limit() {
     let world = World::with_descriptors(512);
     let receiver = Receiver::start().await;
     let rest = world.rest();
@@ -233,7 +233,7 @@ async fn unfinished_calls_of_one_client_do_not_block_another() {
         let call = grpc_call(path, Some(key));
         while count > 0 {
             let mut client = Http2::connect(world.service().address("grpc")).await;
-            // The length of a message whose last byte never arrives.
+            // The message lacks the last byte of its announced length.
             let begun: &[u8] = &[0, 0, 0, 0, 2, 0x0a];
             client
                 .ask(&call, Some(begun), false, count.min(PER_CONNECTION))
@@ -243,12 +243,12 @@ async fn unfinished_calls_of_one_client_do_not_block_another() {
         }
     }
     assert_new_client_is_served(&world, &world.admin_key()).await;
-    // Complete calls whose responses are not read do not block other calls either.
+    // Complete calls whose responses are never read do not block other calls either.
     let lists = grpc_call("/bellwether.v1.RuleService/ListRules", Some(&viewer));
     let mut unread = Http2::without_window(world.service().address("grpc")).await;
     unread.ask(&lists, Some(EMPTY), true, 100).await;
     assert_new_client_is_served(&world, &world.admin_key()).await;
-    // Over REST, complete heads with bodies that never end.
+    // Over REST, send complete heads with bodies that never end.
     let begun = post_head(
         EVENTS,
         &format!("content-length: 2000000\r\nauthorization: Bearer {sender}"),

@@ -1,5 +1,5 @@
-//! Connections broken at any point, a running dump, and a killed database. All accepted events are
-//! stored, and the change log has no gap.
+//! Tests with connections broken at any point, a running dump, and a killed database: all accepted
+//! events are stored, and the change log has no gap.
 
 use std::{
     process::{Child, Stdio},
@@ -25,7 +25,7 @@ use crate::{
 const CUT_WITHIN_BYTES: usize = 100_000;
 const ANSWERED_MEANWHILE: usize = 40;
 
-/// A database dump that never ends because its output is not read; it holds a snapshot.
+/// A database dump that holds a snapshot, and never ends because its output is not read.
 struct Dump(Child);
 
 impl Dump {

@@ -1,4 +1,4 @@
-//! A failover to a lagging standby: no node keeps lost data in memory.
+//! A failover to a lagging standby: no node continues with lost data in memory.
 
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ async fn nodes_restart_from_a_lagging_standby() {
     }
     database.server.kill();
     standby.run();
-    // Waiting in SQL could be cancelled by the replay.
+    // Do not wait in SQL: the replay could cancel the statement.
     standby.execute("SELECT pg_promote(wait => false)");
     let begun = Instant::now();
     for rest in &rests {

@@ -50,7 +50,7 @@ async fn one_of_each(rest: &Rest) -> Vec<&'static str> {
     for (path, draft) in drafts {
         rest.post(&format!("/v1/{path}"), &draft).await.ok();
     }
-    // An earlier revision is stored as long as an event exists that it may have evaluated.
+    // An earlier revision stays stored while an event exists that was decided with it.
     let event = samples::event("idle", "a", "SEVERITY_INFO", "nothing to do");
     let body = samples::events(&[event]);
     rest.post("/v1/data-receiver/events", &body).await.ok();
@@ -72,8 +72,8 @@ async fn one_of_each(rest: &Rest) -> Vec<&'static str> {
     ]
 }
 
-/// A row of a table. Its value begins with a checksum over the number of its kind, its key and the
-/// rest.
+/// A row of a table. Its value begins with a checksum over the number of the record's kind, the key
+/// and the rest of the value.
 struct StoredRow {
     key: Vec<u8>,
     cell: Vec<u8>,
@@ -152,7 +152,7 @@ async fn forged_definition_is_reported_and_not_used() {
     assert!(is_whole, "{said}");
     let forgeries: [fn(&mut Vec<u8>); 2] = [
         |value| *value.last_mut().unwrap() ^= 1,
-        // The form before values were authenticated.
+        // A value in the format from before values were authenticated.
         |value| drop(value.splice(..37, [1])),
     ];
     let stored: Vec<_> = tables.iter().map(|it| (*it, rows(&database, it))).collect();

@@ -24,7 +24,7 @@ use crate::{disk::send, journey};
 const DISK_MEBIBYTES: u32 = 128;
 const ACCEPTED_MAX: Duration = Duration::from_secs(10);
 
-/// Creates future tables of a database on a small disk; `None` if no disk can be mounted.
+/// Makes a database create its tables on a small disk. Returns `None` if no disk can be mounted.
 #[expect(clippy::print_stderr, reason = "a skipped test reports the reason")]
 fn on_small_disk(database: &Database) -> Option<SmallDisk> {
     let data = database.server.execute("SHOW data_directory");
@@ -80,7 +80,7 @@ async fn full_database_rejects_only_events_until_space_is_freed() {
     assert!(send(&rest, &["before".into()]).await);
 
     disk.fill(0);
-    // A new event each time, because a repeated one may be updated in place.
+    // Send new events each time: a repeated one may be updated in place.
     let tries = AtomicU32::new(0);
     eventually("events to be rejected", async || {
         let number = tries.fetch_add(1, Ordering::Relaxed);
@@ -100,7 +100,7 @@ async fn full_database_rejects_only_events_until_space_is_freed() {
     assert!(said.contains("full"), "{said}");
     assert_eq!(rest.get("/healthz").await.status, 200);
 
-    // Reads continue, and so do other writes as long as there is room in the pages of the tables.
+    // Reads succeed, and so do other writes while the pages of the tables have room.
     let query = json!({"query": {"clause": {"equals": {"field": "name", "stringVal": "full"}}}});
     let found = rest.post("/v1/events:search", &query).await.ok();
     let event_id = &found["results"][0]["id"];

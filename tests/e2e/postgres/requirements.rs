@@ -1,5 +1,5 @@
-//! Requirements of the database, the role and the connection, reported at startup before any table
-//! is created.
+//! Requirements for the database, the role and the connection. Startup reports those that are not
+//! met before it creates any table.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ use bellwether_tests::{
 
 use super::{Database, assert_refused, init, init_again, serve, settings, store};
 
-/// Permissions that a role other than the owner may lack, with the errors.
+/// Statements that take a permission from a role other than the owner, and the errors that follow.
 const LACKING: [(&str, &str); 5] = [
     (
         "REVOKE USAGE ON SEQUENCE bellwether.version",

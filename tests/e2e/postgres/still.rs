@@ -47,7 +47,7 @@ async fn stalled_database_is_reported_within_seconds_and_recovers() {
     assert!(not_ready <= NOT_READY_MAX, "{not_ready:?}");
     assert!(read.0 == 503 && read.1 <= ANSWERED_MAX, "{read:?}");
     for (status, text, after) in [first, second] {
-        // A request in flight may have been written; a request not sent was not.
+        // A request that was in flight may have been stored; one that was not sent was rejected.
         assert!(status == 503 || text.contains("OUTCOME_UNKNOWN"), "{text}");
         assert!(after <= ANSWERED_MAX, "{after:?}");
     }

@@ -47,7 +47,7 @@ impl Load {
     }
 }
 
-/// Starts nodes of the earlier version on a store that it created.
+/// Starts nodes of the earlier version, on a store that this version created.
 fn of_earlier(binary: &Path, database: &Database) -> Vec<World> {
     let mut worlds: Vec<World> = Vec::new();
     for name in NAMES {
@@ -91,7 +91,7 @@ async fn rolling_upgrade_under_load_loses_no_event() {
     assert!(migrated.status.success(), "{said}");
     let to = layout(&database);
     eprintln!("from layout {from} to {to}");
-    // Nodes of the earlier version continue or stop; new ones are rejected.
+    // Running nodes of the earlier version continue or stop. New ones cannot start.
     let before = reported.lock().unwrap().answered.len();
     let has_stopped = eventually("the nodes to continue or to stop", async || {
         let more = reported.lock().unwrap().answered.len() - before;

@@ -1,5 +1,5 @@
-//! Receivers with incidents by key, through groups, releases, flapping, resends and kills: every
-//! incident opened by a preset or a built-in type is closed.
+//! Tests of receivers that identify incidents by a key. Despite groups, released events, flapping,
+//! resends and kills, every incident opened by a preset or a built-in type is closed.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ const ROUTING_KEY: &str = "0123456789abcdef0123456789abcdef";
 const SECRET: &str = "canary-client-secret";
 const TOKEN: &str = "xoxb-canary-token";
 
-/// Presets for receivers with incidents, with parsers of their messages.
+/// Presets for receivers with incidents, each with a parser of its messages.
 const PRESETS: [(&str, Read); 9] = [
     ("opsgenie", genie),
     ("jira-service-management", genie),
@@ -74,11 +74,11 @@ const PRESETS: [(&str, Read); 9] = [
         let change = if end <= jiff::Timestamp::now() {
             Change::Close
         } else {
-            // Longer than any alert stays open.
+            // The end is later than any alert stays open.
             assert!(end > jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24 * 365));
             Change::Open
         };
-        // All labels together are the identity.
+        // All labels together identify the alert.
         (
             alert["labels"].to_string(),
             change,
@@ -151,7 +151,7 @@ fn servicenow(it: &Received) -> (String, Change, String) {
     )
 }
 
-/// Parses a chat message; one that is not a reply starts a thread.
+/// Parses a chat message. A message that is not a reply starts a thread.
 fn slack(it: &Received) -> (String, Change, String) {
     let body = it.json();
     let is_closing = body.to_string().contains("closed");
@@ -164,7 +164,7 @@ fn slack(it: &Received) -> (String, Change, String) {
     (thread.to_owned(), change, text(&body["text"]))
 }
 
-/// Parses a Teams card: a channel has no threads, so everything belongs together.
+/// Parses a Teams card. A channel has no threads, so all of its messages have the same key.
 fn teams(it: &Received) -> (String, Change, String) {
     let card = &it.json()["attachments"][0]["content"];
     let said = text(&card["body"][0]["text"]);
@@ -176,7 +176,8 @@ fn teams(it: &Received) -> (String, Change, String) {
     ("channel".to_owned(), change, said)
 }
 
-/// Parses a webhook with a separate address for closings; both contain the key.
+/// Parses the requests of a webhook with a separate address for closings. Both addresses contain
+/// the key.
 fn on_clear(it: &Received) -> (String, Change, String) {
     let (path, key) = it.path.rsplit_once('/').unwrap();
     let change = match (it.method.as_str(), path) {
@@ -187,10 +188,10 @@ fn on_clear(it: &Received) -> (String, Change, String) {
     (key.to_owned(), change, text(&it.json()["text"]))
 }
 
-/// Types with a single key per occurrence, for which a closing is just another message.
+/// Destinations whose receivers get one incident even if an event reopens.
 const OF_ONE_KEY: [&str; 3] = ["servicenow", "slack", "msteams"];
 
-/// Returns destinations of the built-in types by name, with their addresses, if any.
+/// Returns destinations of the built-in types, by name.
 fn builtin(now: &StandIn, channel: &StandIn, hook: &StandIn) -> [(&'static str, Value); 5] {
     [
         (
@@ -235,7 +236,8 @@ impl Stage {
         Self::refusing_threads(more, None).await
     }
 
-    /// Sets up the rules, with Slack rejecting messages in threads.
+    /// Sets up the rules. With `refuses_threads`, Slack rejects messages in threads with that
+    /// error.
     async fn refusing_threads(more: &Value, refuses_threads: Option<&'static str>) -> Self {
         let (rules, board) = Incidents::new(
             PagerDuty {
@@ -428,7 +430,7 @@ async fn flapping_event_is_one_incident_until_it_settles() {
             stage.until_open(0).await;
         }
         if round == 3 {
-            // The event flaps, and is open at every receiver.
+            // Kill the service while the event is flapping and open at every receiver.
             stage.world.kill();
             stage.world.start_again();
         }

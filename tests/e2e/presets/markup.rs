@@ -1,4 +1,4 @@
-//! Texts of events in chats: neither a call of a room, nor a mention, nor a link.
+//! Tests that texts of events in chats notify no room, mention no one, and contain no links.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ async fn chats(world: &World) -> BTreeMap<&'static str, Receiver> {
                 .ok();
         }
         receivers.insert(file, receiver);
-        // With the default message, and with a rule's message in each template language.
+        // One rule has the default message, the others a message in each template language.
         for (name, message, language) in [
             ("default", "", "MUSTACHE"),
             ("mustache", "{{event.summary}}", "MUSTACHE"),
@@ -134,7 +134,7 @@ async fn chat_presets_neutralize_mentions_and_links() {
         for received in receiver.received() {
             let text = text_at(&received, place);
             if file != "slack-webhook" {
-                // Titles may be truncated after this.
+                // Titles may be truncated after this part.
                 assert!(plain(&text).contains("@Channel @here"), "{file}: {text}");
             }
             let read = without_escapes(&text).to_lowercase();

@@ -1,4 +1,4 @@
-//! The preset for Prometheus' `Watchdog` alert: the next Watchdog closes the alarm.
+//! The preset for the `Watchdog` alert of Prometheus: the next alert closes the alarm.
 
 use bellwether_tests::{eventually::eventually, process, rest::Rest, world::World};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn watchdog_alarm_closes_on_firing_but_not_on_resolved() {
         rest.get(path).await.ok()["heartbeat"]["lastBeatTime"].clone()
     };
     assert!(beat().await.is_null());
-    // A failure opens the same event as a missed beat, without waiting for five minutes.
+    // Report a failure, which opens the same event as a missed beat but without a wait.
     let failed = json!({"exit": 1});
     let path = "/v1/data-receiver/heartbeats/watchdog:beat";
     rest.post(path, &failed).await.ok();

@@ -1,5 +1,5 @@
-//! Every preset against a receiver other than the intended one: a sign-in page, a chat that was
-//! deleted or moved, an invalid number. No message is lost until that is corrected.
+//! Tests of every preset with a wrong receiver: a sign-in page, a chat that was deleted or moved,
+//! an invalid number. No message is lost until the destination is corrected.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -40,7 +40,7 @@ async fn every_preset_waits_for_a_wrong_destination_to_be_corrected() {
             cases.push((rules, number, wrong));
         }
     }
-    // One after the other: a destination has the name of its preset.
+    // Test the cases of a preset one after the other, since its destination has a fixed name.
     let most = cases.iter().map(|it| it.1).max().unwrap();
     let mut all = Vec::new();
     for number in 0..=most {

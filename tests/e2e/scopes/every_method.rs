@@ -79,7 +79,7 @@ const READING: [&str; 80] = [
     "TriggerService/TestTriggerWithProgress",
     "ViewService/GetView",
     "ViewService/ListViews",
-    // Authorized by a link or an address, or they return a key.
+    // Methods that are authorized by a link or an address, or that return a key.
     "HeartbeatService/BeatByKey",
     "LinkService/Acknowledge",
     "LinkService/OpenFeed",
@@ -106,7 +106,7 @@ const SENDING: [&str; 2] = [
     "IntakeMappingService/ReceiveWebhook",
 ];
 
-/// Returns the definitions of a team. Other teams may neither change nor use those of `theirs`.
+/// Returns the definitions of a team.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static str, Value)> {
     let tags = json!([format!("team:{team}")]);
@@ -187,7 +187,7 @@ fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static
     all
 }
 
-/// Returns the client's draft, with a reference to another team's resource at a pointer.
+/// Returns the client's draft of a kind, with a reference to another team's resource at `pointer`.
 fn referring(drafts: &[(&str, &str, Value)], word: &str, pointer: &str, to: &Value) -> Value {
     let found = drafts.iter().find(|(_, it, _)| *it == word);
     let mut draft = found.expect("a draft of that kind").2.clone();
@@ -196,7 +196,7 @@ fn referring(drafts: &[(&str, &str, Value)], word: &str, pointer: &str, to: &Val
     json!({ word: draft })
 }
 
-/// Returns calls that attempt to use another team's resources, by method; each must be rejected.
+/// Returns by method the calls that try to use another team's resources. Each must be rejected.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn reaching(
     theirs: &[(&str, &str, Value)],
@@ -344,7 +344,8 @@ fn reaching(
     calls
 }
 
-/// Returns the other team's operational resources, by kind.
+/// Returns the ids of the other team's event, message, group and other operational records, by
+/// kind.
 async fn rows(admin: &Wire) -> BTreeMap<&'static str, String> {
     let id = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let found = eventually("a message, a group and a response", async || {
@@ -390,8 +391,8 @@ async fn every_method_denies_scoped_keys_foreign_resources() {
         let draft = json!({ *word: draft });
         admin.ok(create, &draft).await;
     }
-    // Another rule of the other team with a pending notification, and one of our own that matches
-    // all events.
+    // Create another rule of the other team, with a pending notification, and a rule of the
+    // client's own team that matches all events.
     let slowly = json!({"rule": {
         "name": "slowly", "tags": ["team:web"], "enabled": true, "delay": "3600s",
         "triggerNames": ["theirs"], "destinationNames": ["theirs"],

@@ -23,8 +23,8 @@ use tonic::Code;
 
 use super::{event, send, set_status, with};
 
-/// Maximum delay of an accepted message, in addition to its own attempt on a busy machine; far
-/// below the 10 s of an open breaker.
+/// Maximum delay of an accepted message on a busy machine, in addition to its own attempt. An open
+/// breaker would delay it by 10 s.
 const HELD_MAX: Duration = Duration::from_secs(8);
 
 async fn set_up(wire: &Wire, name: &str, url: &str, delivery: Value) {
@@ -50,7 +50,7 @@ async fn set_up(wire: &Wire, name: &str, url: &str, delivery: Value) {
 
 async fn deliveries(wire: &Wire, name: &str) -> Vec<Value> {
     let request = json!({"destinationNames": [name], "pageSize": 1_000});
-    // All tests here share one client, whose share of concurrent list calls is limited.
+    // All tests here use the same client, whose concurrent list calls are limited.
     let list = eventually("a slot for the list", async || {
         match wire.call("DeliveryService/ListDeliveries", &request).await {
             Ok(list) => Some(list),
@@ -88,8 +88,8 @@ fn host(request: &Received) -> String {
     host.as_str().expect("a host").to_owned()
 }
 
-/// Duration of an attempt and interval of messages, such that the concurrency limit is never
-/// reached.
+/// Duration of an attempt, and interval between messages. With these, the concurrency limit is
+/// never reached.
 const ATTEMPT: Duration = Duration::from_millis(500);
 const BETWEEN: Duration = Duration::from_millis(120);
 
@@ -132,7 +132,7 @@ async fn refused_among_good(wire: &Wire, status: u16) {
     let states = (by_state("DELIVERED"), by_state("DEAD"));
     assert_eq!(states, (20, 12), "{name}");
     for one in &all {
-        // A rejected message is sent in full and reduced.
+        // A rejected message is sent twice, in full and in reduced form.
         let attempts = if one["state"] == "DEAD" { 2 } else { 1 };
         assert_eq!(one["attemptCount"], attempts, "{name}: {one}");
     }
@@ -200,8 +200,8 @@ async fn rejections_do_not_delay_a_valid_message() {
 async fn misconfigured_or_failing_receivers_fail_the_destination() {
     let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"1h\"]\n");
     for wire in world.wires() {
-        // Statuses that indicate a misconfigured destination, and those that indicate a failing
-        // receiver.
+        // The first four statuses mean that the destination is misconfigured, the others that the
+        // receiver is failing.
         for status in [401, 403, 404, 410, 408, 429, 500, 502, 503, 504] {
             let receiver = Receiver::with_rule(move |_| Reply::status(status)).await;
             let name = format!("{} unwell {status}", wire.name());
@@ -267,8 +267,8 @@ async fn waiting_deliveries_are_sent_when_the_destination_changes() {
             let update = "DestinationService/UpdateDestination";
             wire.ok(update, &json!({"destination": destination})).await;
             let start = std::time::Instant::now();
-            // Deliveries that were already tried wait for their next attempt; the others are not
-            // held.
+            // Deliveries that were already tried wait for their next attempt. The others are sent
+            // immediately.
             let untried = 12 - wrong.count();
             eventually("the deliveries that were not tried", async || {
                 (right.count() >= untried).then_some(())

@@ -1,4 +1,5 @@
-//! Events: timestamps in the future, sparse closings, a single open occurrence, rejections.
+//! Events: timestamps in the future, closings with few fields, a single open occurrence,
+//! rejections.
 
 use bellwether_tests::world::World;
 use serde_json::{Value, json};
@@ -7,7 +8,8 @@ use super::{PUT, event, in_seconds, newest, send, set_status, stored, with};
 
 const MINUTE: i64 = 60;
 
-/// Fields of consecutive events, and the expected fields of the newest occurrence.
+/// A description, the fields of consecutive events, and the expected fields of the newest
+/// occurrence.
 type Sequence = (&'static str, Vec<Value>, Value);
 
 async fn hold(sequences: impl Fn() -> Vec<Sequence>) {

@@ -1,4 +1,4 @@
-//! Resources: the mask without a stored secret, similar names, bodies of responses.
+//! Resources: masks for which no secret is stored, similar names, stored bodies of responses.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -95,7 +95,7 @@ async fn secret_mask_is_rejected_when_no_secret_is_stored() {
                 );
             }
 
-            // The mask is also rejected in an update of a resource without this secret.
+            // The mask is also rejected when a resource without this secret is updated.
             if ["signingSecret", "headers", "refreshToken"].contains(&field) {
                 let plain = json!({"destination": destination(&without)});
                 wire.ok("DestinationService/CreateDestination", &plain)
@@ -135,7 +135,7 @@ async fn names_differing_in_case_or_invisible_characters_are_rejected() {
                 ("composed and not", "caf\u{e9}", "cafe\u{301}"),
                 ("with a joiner", "क्ष", "क्\u{200d}ष"),
             ] {
-                // Different names for REST and gRPC, with an ending similar to no other.
+                // Use different names for REST and gRPC, with endings that are not similar.
                 let [first, second] = [first, second].map(|name| format!("{name} {}", wire.name()));
                 let create = method("Create", kind);
                 wire.ok(&create, &json!({kind: definition(kind, &first)}))

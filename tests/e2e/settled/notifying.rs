@@ -1,7 +1,7 @@
 //! Notifications: openings, updates, outstanding resolutions.
 //!
-//! A decision is part of the commit of the change that causes it, so it is readable as soon as the
-//! step's response arrives.
+//! A decision is stored in the commit of the change that causes it, so it can be read as soon as
+//! the response to that change arrives.
 
 mod changes;
 mod openings;
@@ -23,8 +23,8 @@ const UPDATE_RULE: &str = "RuleService/UpdateRule";
 const DELETE_RULE: &str = "RuleService/DeleteRule";
 const ANNOTATE: &str = "EventManagementService/Annotate";
 
-/// Steps with the decided messages: `opening` and `update` (with `clear` where set), one per
-/// delivery.
+/// Steps, each with the messages that it causes: `opening` or `update` per delivery, followed by
+/// `clear` if that flag is set.
 type Steps = Vec<(Step, &'static str)>;
 
 enum Step {
@@ -44,9 +44,9 @@ enum Step {
 
 struct Case {
     name: &'static str,
-    /// Overrides for a rule that is enabled and sends no updates.
+    /// Fields that override those of the default rule, which is enabled and sends no updates.
     rule: Value,
-    /// Clause in addition to that for the host, if any.
+    /// Clause of the trigger in addition to that for the host, if any.
     clause: Option<Value>,
     steps: Steps,
 }
@@ -88,7 +88,7 @@ fn plain() -> Step {
     sent(json!({}))
 }
 
-/// A case over REST or gRPC, with its own definitions.
+/// A case that runs over REST or gRPC with its own definitions.
 struct Play {
     wire: Wire,
     host: String,
@@ -176,7 +176,7 @@ impl Play {
         }
     }
 
-    /// Updates a definition; with `notify`, counts the open events first and then notifies of them.
+    /// Updates a definition. With `notify`, first counts the open events, then notifies about them.
     async fn update(&self, method: &str, kind: &str, definition: &Value, notify: bool) {
         if !notify {
             self.wire.ok(method, &json!({kind: definition})).await;

@@ -25,7 +25,7 @@ const ORDERS: [(&str, &str); 6] = [
     ("startTime", "SORT_ORDER_ASC"),
 ];
 
-/// Returns all pages of a query, as ids of occurrences.
+/// Returns the ids of the occurrences on each page of a query.
 async fn walk(wire: &Wire, query: &Value, size: usize) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
     let mut cursor = String::new();
@@ -65,7 +65,7 @@ async fn search_events(wire: &Wire, query: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn ties_in_an_order_are_sorted_by_start_and_id() {
+async fn equal_sort_values_are_ordered_by_start_and_id() {
     let world = World::start();
     let stamps = [-300, -200, -100].map(in_seconds);
     let things: Vec<_> = (0..60)
@@ -123,14 +123,14 @@ async fn repeat(wire: Wire, hosts: Vec<String>, stop: Arc<AtomicBool>, repeated:
         });
         send(&wire, &events.collect::<Vec<_>>()).await;
         repeated.fetch_add(AT_ONCE, Ordering::Relaxed);
-        // Leaves time for the paging on a machine with few cores.
+        // Leave time for paging on a machine with few cores.
         sleep(std::time::Duration::from_millis(10)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn paging_ends_and_misses_no_event_during_updates() {
-    // Page sizes. Only the first ones are used in each order, unless more walks are requested.
+    // Page sizes. Only the first ones are used for each order, unless more are requested.
     const SIZES: [usize; 17] = [
         1_000, 599, 64, 10, 250, 900, 700, 600, 400, 300, 200, 128, 100, 50, 33, 20, 1,
     ];
@@ -347,7 +347,7 @@ async fn unknown_query_field_warns_with_a_suggestion() {
             ("datacentre", "datacenter"),
             ("metadata.mout", "metadata.mount"),
             ("metadata.usage.percant", "metadata.usage.percent"),
-            // Known fields, even if similar to another.
+            // Existing fields cause no warning, even if they are similar to another field.
             ("severitz", ""),
             ("dimensions.severitz", ""),
             ("dimensions.host", ""),

@@ -61,7 +61,7 @@ impl Secured {
         let endpoint = endpoint.unwrap().tls_config(tls).unwrap();
         let mut client = ClientServiceClient::new(endpoint.connect().await.unwrap());
         let mut request = Request::new(GetCallerRequest {});
-        // Identities claimed in headers are ignored.
+        // The service must ignore identities that are claimed in headers.
         for (name, value) in [
             ("x-client-certificate", "dns:boss.example.net"),
             ("x-forwarded-for", "203.0.113.9"),

@@ -1,5 +1,5 @@
-//! Expensive clients without a key, over TLS: other clients are still served, within the memory
-//! limit.
+//! Hostile clients without a key, over TLS. Other clients are still served, and the memory limit is
+//! kept.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use tokio::{io::AsyncWriteExt, net::TcpStream};
 use super::Secured;
 
 const MANY: usize = 300;
-/// Requests of the regular client, and the limit of their 99th percentile.
+/// Number of requests by the regular client, and the limit of their 99th percentile.
 const HONEST: usize = 100;
 const HONEST_P99_MAX: Duration = Duration::from_secs(1);
 const MEMORY_MAX_MIB: u64 = 512;
@@ -33,7 +33,8 @@ async fn unauthenticated_tls_clients_do_not_block_authenticated_ones() {
             let Ok(mut stream) = TcpStream::connect(address).await else {
                 break;
             };
-            // Every third connection sends no data, and every third sends data other than TLS.
+            // A third of the connections sends the beginning of a handshake, a third no data, and a
+            // third data other than TLS.
             let begun = [HELLO, b"", b"GET / HTTP/1.1\r\n\r\n"][at % 3];
             drop(stream.write_all(begun).await);
             plain.push(stream);

@@ -26,7 +26,7 @@ fn set_mode(file: &Path, mode: u32) {
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Runs a command in a home without a data folder; returns its exit code and output.
+/// Runs a command in a home without a data folder, and returns the exit code and output.
 fn run_command(
     home: &Path,
     arguments: &[&str],
@@ -56,14 +56,14 @@ async fn commands_console_and_gateway_present_their_certificate() {
     let reach = ["--connect", &url, "--tls-ca", &ca];
     let shown = ["--tls-client-cert", &cert, "--tls-client-key", &key];
 
-    // With an additional key, from the data folder.
+    // Present the certificate in addition to the key from the data folder.
     let create = ["client", "create", "boss", "--role", "admin"];
     let certificate = ["--certificate", "dns:boss.example.net"];
     let arguments = [&create[..], &certificate, &reach, &shown].concat();
     let made = run(secured.world.command(&arguments));
     assert!(made.status.success(), "{made:?}");
 
-    // On another machine without a key: the certificate authenticates the client.
+    // On another machine, there is no key, so the certificate authenticates the client.
     let home = tempfile::tempdir().unwrap();
     for command in [&["client", "list"][..], &["get", "rules"], &["status"]] {
         let (code, reported) = run_command(home.path(), &[command, &reach, &shown].concat(), &[]);
@@ -96,7 +96,7 @@ async fn commands_console_and_gateway_present_their_certificate() {
     })
     .await;
 
-    // With contexts in a settings file, between which the console can switch.
+    // Set the certificate in a context of a settings file. The console can switch between contexts.
     let file = home.path().join("settings.toml");
     let context = format!(
         "[contexts.prod]\nconnect = {url:?}\ntls_ca = {ca:?}\ntls_client_cert = {cert:?}\n\
@@ -128,7 +128,7 @@ async fn missing_client_certificate_is_explained() {
         secured.file("ca.crt"),
     );
     let reach = ["--connect", &url, "--tls-ca", &ca];
-    // Whether the alert or the end of the connection is read first is random.
+    // The client may read the alert or the end of the connection first.
     let commands: [&[&str]; 5] = [
         &["client", "list"],
         &["get", "rules"],

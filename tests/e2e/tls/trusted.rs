@@ -1,4 +1,4 @@
-//! A trusted self-signed certificate, and addresses of the wrong listener.
+//! Tests of a trusted self-signed certificate, and of calls to the wrong listener.
 
 use std::path::Path;
 

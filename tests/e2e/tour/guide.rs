@@ -65,7 +65,7 @@ impl Guide {
         loop {
             let page = Page::new(title, words, &self.console.settled(), &parties);
             let is_it = stored.as_ref().is_none_or(|stored| page.shows(stored));
-            // Differences are reported when the whole document is compared.
+            // A page that differs is reported when the whole document is compared.
             if is_it || Instant::now() > deadline {
                 return self.pages.push(page);
             }

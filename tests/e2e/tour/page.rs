@@ -16,7 +16,7 @@ folded, at 100×30; times, ids and ports are normalized. `just tour` runs the st
 every screen.
 ";
 
-/// Replacements of varying parts, with the same length.
+/// Replacements for parts that vary, of the same length.
 const TIME: &str = "09:41:00";
 const DATE: &str = "2031-05-06";
 const ULID: &str = "01K4QZ8J6N5T3V7W9X2Y1ABCDE";
@@ -30,7 +30,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Creates a page; addresses of `parties` are replaced.
+    /// Creates a page from a screen, with the addresses of `parties` replaced.
     pub(super) fn new(
         title: &'static str,
         words: &'static str,
@@ -54,7 +54,7 @@ impl Page {
     }
 }
 
-/// Returns the page of this size in the document; `None` while it is being rewritten.
+/// Returns a page of the document at this size; `None` while the document is being rewritten.
 pub(super) fn stored(number: usize, (columns, _): (u16, u16)) -> Option<String> {
     if std::env::var_os(UPDATE).is_some() {
         return None;
@@ -123,7 +123,8 @@ fn wrap_text(words: &str) -> String {
     lines + "\n"
 }
 
-/// Removes the lines of tabs, whose counts may be old, and of the phases of a request, which vary.
+/// Removes the lines that vary: that of the tabs, whose counts may be outdated, and that of the
+/// phases of a request.
 fn steady(text: &str) -> String {
     let is_steady = |line: &&str| !line.starts_with(" 1 Over") && !line.contains(" · connect ");
     let lines = text.lines().filter(is_steady);
@@ -135,7 +136,7 @@ fn mask_line(line: &str) -> String {
     if let Some((before, _)) = line.split_once("date: ") {
         return format!("{before}date: {DATE_HEADER}");
     }
-    // The position within the hour varies.
+    // The chart depends on the position within the hour.
     if line.trim_start().starts_with("now ") && line.contains(", peak ") {
         return " now 0, peak 1".to_owned();
     }
@@ -143,14 +144,14 @@ fn mask_line(line: &str) -> String {
     let line = shaped(&line, "dd:dd:dd", TIME);
     let line = shaped(&line, "dddddddddd", SECONDS);
     let line = fractions(&ids(&line));
-    // The frame around a title with a duration keeps its width.
+    // A frame whose title has a duration keeps its width.
     let title = Regex::new(r" in (\d+) ms (─+)╮").expect("it is an expression");
     let line = title.replace(&line, |found: &Captures<'_>| {
         let filled = found[1].len() - 1 + found[2].chars().count();
         format!(" in 1 ms {}╮", "─".repeat(filled))
     });
     let line = replace_number(&line, " in ", " ms", "1");
-    // Percentiles of attempts, each in a column.
+    // Replace the percentiles of attempts, each of which is in a column.
     let columns = Regex::new(r"  \d+ ms").expect("it is an expression");
     let line = columns.replace_all(&line, |found: &Captures<'_>| {
         format!("{:>width$}", "1 ms", width = found[0].len())
@@ -164,7 +165,7 @@ fn mask_line(line: &str) -> String {
     replace_number(&line, "size             ", " bytes", "970")
 }
 
-/// Replaces each separate text of this shape; `d` represents a digit.
+/// Replaces each separate text of this shape, in which `d` stands for a digit.
 fn shaped(line: &str, shape: &str, shown: &str) -> String {
     let chars: Vec<char> = line.chars().collect();
     let shape: Vec<char> = shape.chars().collect();

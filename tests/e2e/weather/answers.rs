@@ -8,9 +8,9 @@ use prost::Message;
 
 use super::*;
 
-/// Memory limit of a console during endless responses: many times what it needs.
+/// Memory limit of a console during endless responses, many times as high as its normal use.
 const MEMORY_MAX_MIB: u64 = 256;
-/// An unknown enumeration value, and unknown fields as encoded.
+/// An unknown enumeration value, and two unknown fields in their encoded form.
 const NO_VALUE: i32 = 77;
 const NO_FIELDS: [u8; 9] = [0x80, 0x7d, 0x01, 0x8a, 0x7d, 0x03, b'n', b'e', b'w'];
 
@@ -33,7 +33,7 @@ fn newer<M: Message + Default + 'static>(change: fn(&mut M)) -> Change {
     }))
 }
 
-/// Modifies responses as a newer service would: with unknown values and fields, and without a
+/// Modifies responses as a newer service would: adds unknown values and fields, and removes a
 /// method.
 fn speak_newer(middleman: &RewritingProxy) {
     middleman.change(

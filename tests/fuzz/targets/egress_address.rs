@@ -1,5 +1,5 @@
-//! An address that the guard allows is not one of this machine, of a private network or of
-//! documentation, however it is written; the second opinion is the standard library's.
+//! The guard allows no address of this machine, of a private network or for documentation, however
+//! the address is written. The standard library's classification is the reference.
 #![no_main]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -59,7 +59,7 @@ fuzz_target!(|input: &[u8]| {
         if let Ok(address) = bare.parse::<IpAddr>() {
             assert!(!inside(address), "{url}");
         }
-        // The addresses of a name are checked when it is dialled.
+        // The addresses of a host name are checked when the service connects.
         assert!(
             guard
                 .filter(host, vec![(Ipv4Addr::LOCALHOST, 80).into()])

@@ -1,4 +1,4 @@
-//! JSON of any request becomes wire bytes that decode, and comes back as the same message.
+//! The JSON of any request is converted to wire bytes that decode, and back to the same message.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -42,7 +42,7 @@ fuzz_target!(|input: &[u8]| {
     let text = wire_to_json(name, &wire).expect("a message that was read can be written");
     let again = wire_from_json(name, &text).expect("a message that was written can be read");
     let message_again = DynamicMessage::decode(descriptor.clone(), &*again).expect("it decodes");
-    // No number equals NaN, not even NaN.
+    // Skip NaN, which does not even equal itself.
     if !text.windows(3).any(|three| three == b"NaN") {
         assert_eq!(message, message_again);
     }

@@ -1,5 +1,5 @@
-//! Stored bytes that are not a record are an error; a record that is read can be written and read
-//! again.
+//! Stored bytes that are not a record cause an error. A record that was read can be written, and is
+//! read unchanged.
 #![no_main]
 
 use std::sync::LazyLock;

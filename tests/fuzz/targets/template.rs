@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 const BYTES_MAX: usize = 1 << 14;
 
-/// Texts that would break out of HTML and of a JSON string; no part of a template can produce
-/// `\u{1}`.
+/// Texts that would break out of HTML and of a JSON string. They contain `\u{1}`, which no template
+/// can produce itself.
 static DATA: LazyLock<Value> = LazyLock::new(|| {
     json!({
         "a": "\u{1}<script>\"'&\\\n", "b": true, "c": false, "n": 1.5, "e": "",
@@ -49,7 +49,7 @@ fuzz_target!(|text: &str| {
             assert!(out.len() <= BYTES_MAX);
         }
     }
-    // Raw text is the author's own; without it, a value cannot end the text it is in.
+    // Authors may insert raw values. Any other value must not end the text that contains it.
     let raw = text.contains("{{{") || text.contains('&') || text.contains("{{=");
     if !raw && !text.contains('\u{1}') && !text.contains('=') {
         let html = template

@@ -18,10 +18,10 @@ use rustls::{
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    /// Creates an authority of this name.
+    /// Creates an authority with this name.
     ///
     /// # Panics
-    /// Panics if there is no randomness for its key.
+    /// Panics if there is no randomness for the key.
     pub fn new(name: &str) -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -29,7 +29,7 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// Writes its certificate to a file.
+    /// Writes the certificate of the authority to a file.
     ///
     /// # Panics
     /// Panics if the file cannot be written.
@@ -53,7 +53,7 @@ impl Authority {
     /// Returns a server for this name that requires client certificates of the same authority.
     ///
     /// # Panics
-    /// Panics if there is no randomness for its key.
+    /// Panics if there is no randomness for the key.
     pub fn asking_server(&self, name: &str) -> ServerConfig {
         let mut roots = RootCertStore::empty();
         roots.add(self.0.der().clone()).unwrap();
@@ -84,7 +84,7 @@ impl Authority {
     /// Returns a server with this certificate and key, in PEM.
     ///
     /// # Panics
-    /// Panics if they are invalid.
+    /// Panics if the certificate or the key is invalid.
     pub fn server_of(certificate: &str, key: &str) -> ServerConfig {
         let chain = CertificateDer::pem_slice_iter(certificate.as_bytes());
         let chain: Result<Vec<_>, _> = chain.collect();

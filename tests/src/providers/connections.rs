@@ -1,6 +1,6 @@
-//! A receiver that implements HTTP/1.1, or HTTP/2 over TLS, byte by byte, so that it can do what a
-//! library would not: go silent on one connection, reject streams, send GOAWAY before a request,
-//! and close or reset a connection at any time.
+//! A receiver that implements HTTP/1.1, or HTTP/2 over TLS, byte by byte. Unlike a library, it can
+//! go silent on one connection, reject streams, send GOAWAY before a request, and close or reset a
+//! connection at any time.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -68,7 +68,7 @@ pub enum ConnectionAction {
     ClosesInHandshake,
     /// Resets the connection during the TLS handshake (TLS only).
     ResetsInHandshake,
-    /// Accepts it without further action.
+    /// Accepts the connection, and does nothing else.
     Hangs,
 }
 
@@ -189,7 +189,7 @@ impl Connections {
         done.count()
     }
 
-    /// Returns the number of responses to each body.
+    /// Returns for each body the number of requests that got a response.
     pub fn answered(&self) -> BTreeMap<Vec<u8>, usize> {
         let seen = self.seen.lock().unwrap();
         let mut bodies = BTreeMap::new();
@@ -258,7 +258,7 @@ async fn apply_connection_action(
         ConnectionAction::Closes => {}
         ConnectionAction::Resets => reset(&stream),
         ConnectionAction::ClosesInHandshake | ConnectionAction::ResetsInHandshake => {
-            // Closing a socket with unread bytes resets it, so all bytes are read first.
+            // Read all bytes first: closing a socket with unread bytes resets the connection.
             let mut stream = stream;
             let mut hello = vec![0; 16 * 1024];
             let _read = stream.read(&mut hello).await;
@@ -391,7 +391,8 @@ async fn serve_http2(
                 let frame = frame(HEADERS, END_STREAM | END_HEADERS, id, &OK)?;
                 dribble(&mut stream, &frame, pause).await?;
             }
-            // Over TLS, the response and the end of the connection are sent together.
+            // Not possible over TLS, where the response and the end of the connection are sent
+            // together.
             ServerAction::Resets => return Err(std::io::Error::other("use `Closes` over TLS")),
             ServerAction::FallsSilent => std::future::pending().await,
             ServerAction::Refuses => {

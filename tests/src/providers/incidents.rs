@@ -11,7 +11,7 @@ use crate::receiver::Received;
 /// A change of an incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Opens the incident, or updates it if it is already open.
+    /// Opens the incident, or updates an open one.
     Open,
     Acknowledge,
     Close,
@@ -31,9 +31,9 @@ pub struct State {
     pub incidents: BTreeMap<String, Incident>,
     /// Keys of messages that closed or acknowledged an incident that was never opened.
     pub unknown: Vec<String>,
-    /// Whether the first attempt of each message is accepted, but with the response 503.
+    /// Whether the receiver applies each message at its first attempt, but responds with 503.
     pub answers_late: bool,
-    /// Messages received, by delivery id, or otherwise by text.
+    /// Delivery ids of the messages received; the text if a message has no id.
     seen: HashSet<String>,
 }
 
@@ -42,7 +42,7 @@ pub struct State {
 pub struct Board(Arc<Mutex<State>>);
 
 impl Board {
-    /// Calls `apply` with the receiver's state, which it may change.
+    /// Calls `apply` with the receiver's state, which `apply` may change.
     pub fn with<T>(&self, apply: impl FnOnce(&mut State) -> T) -> T {
         apply(&mut self.0.lock().unwrap())
     }
@@ -58,10 +58,11 @@ impl Board {
     }
 }
 
-/// Reads a message's incident key, change and text.
+/// Reads the key of the incident, the change and the text from a message.
 pub type Read = fn(&Received) -> (String, Change, String);
 
-/// A receiver that checks messages against a provider's rules and applies them to incidents.
+/// A receiver that checks messages against the rules of a provider, and applies the messages to
+/// incidents.
 #[derive(Debug)]
 pub struct Incidents<R> {
     rules: R,

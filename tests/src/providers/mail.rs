@@ -46,8 +46,8 @@ pub enum MailSecurity {
 pub enum MailMischief {
     /// Accepts connections and never responds.
     Hangs,
-    /// Responds to the first command with the second string instead of executing it; `.` is the end
-    /// of a mail.
+    /// Does not execute the command in the first string, and responds with the second string; `.`
+    /// is the end of a mail.
     Says(&'static str, &'static str),
     /// Closes the connection on this command.
     HangsUp(&'static str),
@@ -59,8 +59,7 @@ pub enum MailMischief {
     AnswersLate(Duration),
     /// Accepts this many recipients per mail and rejects the others (RFC 5321, section 4.5.3.1.10).
     TakesAtMost(usize),
-    /// Like [`MailMischief::TakesAtMost`], but closes the connection when a second mail begins on
-    /// it.
+    /// Like [`MailMischief::TakesAtMost`], but closes the connection when a second mail begins.
     TakesOneMail(usize),
 }
 
@@ -345,7 +344,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Misbehaves as configured; returns whether to handle the command normally.
+    /// Misbehaves as configured, and returns whether to handle the command normally.
     async fn goes_well(&mut self, verb: &str) -> io::Result<bool> {
         match self.mischief() {
             Some(MailMischief::Says(at, answer)) if at == verb => {
@@ -418,9 +417,9 @@ impl Conversation<'_> {
         self.say("235 welcome").await
     }
 
-    /// Handles XOAUTH2 as defined by Google and Microsoft: base64 of `user=…^Aauth=Bearer …^A^A`. A
-    /// rejection is a challenge with the error, and the client's empty response to it leads to the
-    /// final reply.
+    /// Handles XOAUTH2 as defined by Google and Microsoft: base64 of `user=…^Aauth=Bearer …^A^A`.
+    /// The server rejects a token with a challenge that contains the error. The client responds
+    /// with an empty line, and then gets the final reply.
     async fn log_in_by_token(&mut self, first: Option<String>) -> io::Result<()> {
         let said = first.and_then(|it| STANDARD.decode(it).ok());
         let said = said.and_then(|it| String::from_utf8(it).ok());
@@ -445,7 +444,7 @@ impl Conversation<'_> {
             .await
     }
 
-    /// Returns the client's response to a challenge, which may already be in the command.
+    /// Returns the client's response to a challenge. The command may already contain the response.
     async fn reply(&mut self, said: Option<String>, question: &str) -> io::Result<String> {
         let said = if let Some(said) = said {
             said

@@ -13,8 +13,8 @@ const CARD: &str = "application/vnd.microsoft.card.adaptive";
 pub struct MsTeams {
     /// Path and query of the URL.
     pub path: String,
-    /// Whether it responds like a workflow (202 with an empty body) or like an incoming webhook
-    /// (200 with `1`).
+    /// Whether the channel responds like a workflow (202 with an empty body) or like an incoming
+    /// webhook (200 with `1`).
     pub is_workflow: bool,
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::receiver::Received;
 
 const CHANNEL: &str = "C0123456789";
-/// The timestamp that identifies every message.
+/// The timestamp that every message gets, and by which updates identify it.
 const FIRST: &str = "1503435956.000247";
 
 const ARGUMENTS: [&str; 9] = [

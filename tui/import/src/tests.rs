@@ -1,4 +1,4 @@
-//! Changes each field of sample exports: every field must be used or reported.
+//! Changes each field of sample exports, to test that every field is imported or reported.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn run_import(import: Import, files: &BTreeMap<String, Value>) -> (ImportResult,
     (made.map_err(|failure| failure.to_string()), left_out)
 }
 
-/// Calls `see` for each leaf of a value, with its path as in reports and its pointer.
+/// Calls `see` for each leaf of a value, with the path that reports use and the JSON pointer.
 fn leaves(value: &Value, path: &str, pointer: &str, see: &mut dyn FnMut(&str, &str)) {
     match value {
         Value::Object(fields) => {
@@ -55,7 +55,7 @@ fn changed(value: &Value) -> Value {
     match value {
         Value::Bool(flag) => json!(!flag),
         Value::Number(number) => json!(number.as_i64().unwrap_or_default() + 7),
-        // Another time in the same format; otherwise another text.
+        // Change a time to another time in the same format, and other text to any text.
         Value::String(text) if text.parse::<jiff::Timestamp>().is_ok() => {
             json!(text.replacen("202", "203", 1))
         }
@@ -83,9 +83,9 @@ fn every_export_field_is_imported_or_reported() {
             opsgenie_files,
             opsgenie::import_export,
             &opsgenie::IGNORED,
-            // Names next to ids in references, types implied by the form of a restriction, an
-            // unknown unit, a half-day turn that consists of windows, and fields covered by the
-            // notes on the third rule and on integrations.
+            // Fields without effect: names next to ids in references, types that the form of a
+            // restriction implies, an unknown unit, and the length of a turn that consists of
+            // windows. The notes on the third rule and on integrations cover the others.
             &[
                 "recipient.name",
                 "user.username",
@@ -106,8 +106,8 @@ fn every_export_field_is_imported_or_reported() {
             pagerduty_files,
             pagerduty::import_export,
             &pagerduty::IGNORED,
-            // Lists omit fields of a schedule. A turn with one person has no length, moving the
-            // start by whole cycles gives the same rotation, and notes cover hand-off notifications
+            // Fields without effect: those of a schedule in a list, the length of a turn with one
+            // person, and a start that moves by whole cycles. Notes cover hand-off notifications
             // and disabled services.
             &[
                 "schedules.json",

@@ -100,7 +100,7 @@ fn configured_keys_and_sequences_replace_the_defaults() {
 }
 
 #[test]
-fn h_opens_handover_on_call_and_goes_back_elsewhere() {
+fn h_opens_handover_on_the_on_call_screen_else_goes_back() {
     let default = Keymap::default();
     let on_call = |keymap: &Keymap, keys| action(keymap, keys, ActionPlace::OnCall);
     assert_eq!(on_call(&default, "h"), Some(Action::Handover));

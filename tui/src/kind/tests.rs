@@ -142,7 +142,7 @@ fn every_settable_field_is_in_the_form() {
 }
 
 #[test]
-fn form_and_empty_list_hints_name_existing_actions() {
+fn hints_in_forms_and_empty_lists_name_existing_actions() {
     let known: Vec<String> = ACTIONS.iter().map(|entry| entry.action.name()).collect();
     for kind in Kind::ALL {
         let spec = spec(*kind);

@@ -47,7 +47,7 @@ fn screen(model: &Model) -> String {
     terminal.backend().to_string()
 }
 
-/// Text that is only valid after a response.
+/// Texts that must not be shown before a response.
 const CLAIMS: [&str; 13] = [
     "✓",
     "nothing is open",

@@ -69,8 +69,8 @@ impl Real {
         let mut options = Options::new(&format!("http://{address}")).unwrap();
         options.key = Some(Key::new(&self.key).unwrap());
         options.time_zone = jiff::tz::TimeZone::UTC;
-        // As for an in-process service: on a busy machine a response can take longer than the
-        // keepalive timeout.
+        // Disable keepalive, as for a service in the same process: on a busy machine, a response
+        // can take longer than the timeout.
         options.keep_alive = false;
         options.theme = Theme::Terminal;
         options.forbidden = [SECRET, SIGNING_SECRET, &self.key]

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{flows::assert_shows, *};
 
-/// Opens a form for a webhook to this path of the receivers, named `hook`.
+/// Opens a form for a new webhook `hook`, with the URL of this path of the receivers.
 async fn form(service: &Service, size: (u16, u16), path: &str) -> Headless {
     let mut console = console(service, size.0, size.1).await;
     press(&mut console, "4").await;
@@ -22,7 +22,7 @@ async fn second_test_shows_its_response_first_and_differences_in_one_line() {
     press(&mut console, "<C-t>").await;
     until(&mut console, "Response  ✗ 403").await;
     assert_shows(&console.screen_text(), "no such hook");
-    // The same test again: nothing differs, although ids and times do.
+    // Repeat the same test. No difference is shown, although ids and times differ.
     press(&mut console, "<C-t>").await;
     until(&mut console, "test 2 of 2").await;
     let same = "= same request and response as test 1";
@@ -75,7 +75,7 @@ async fn request_scrolls_with_keys_and_with_the_wheel() {
     let screen = console.screen_text();
     assert_eq!(below(&screen), None, "{screen}");
     assert_shows(&screen, "\"trigger\": null");
-    // Over the form, the wheel moves between its fields.
+    // Over the form, the wheel moves between the form's fields.
     console.scroll_at(true, 5, 10);
     assert_shows(&console.screen_text(), "▶ Secret URL");
 }
@@ -181,7 +181,7 @@ async fn invalid_json_payload_announces_the_standard_document() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opening_an_incident_by_a_test_is_confirmed_once() {
+async fn test_that_opens_an_incident_asks_for_confirmation_once() {
     let service = Service::start().await;
     let mut console = form(&service, (140, 40), "").await;
     let keys = "<S-Tab>pager<Enter><Tab>0123456789abcdef0123456789abcdef";
@@ -200,7 +200,7 @@ async fn opening_an_incident_by_a_test_is_confirmed_once() {
 
 const SECRETS: [&str; 5] = ["qzxv1", "qzxv2", "qzxv3", "qzxv4", "qzxv5"];
 
-/// Presses keys one by one and draws each frame, which is searched for secrets.
+/// Presses keys one by one, and draws a frame after each. Every frame is searched for secrets.
 async fn press_and_draw(console: &mut Headless, keys: &str) {
     let mut rest = keys;
     while !rest.is_empty() {
@@ -216,7 +216,7 @@ async fn press_and_draw(console: &mut Headless, keys: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn frame_with_a_secret_fails_the_test() {
+async fn headless_console_detects_a_frame_with_a_secret() {
     let service = Service::start().await;
     let planted = std::iter::once(SECRETS[0].to_owned());
     service.real.send(Severity::Error, planted).await;
@@ -246,7 +246,7 @@ async fn typed_secrets_never_appear_on_the_screen() {
         press_and_draw(&mut console, &format!("authorization-x {header}<Left>")).await;
         let line = format!("<C-u>x-key: {header}<Tab><Tab>");
         press_and_draw(&mut console, &line).await;
-        // To the bearer token, below the collapsed authentication.
+        // Move to the bearer token, in the collapsed section about authentication.
         press_and_draw(&mut console, "<Tab><Tab><Tab><Right><Tab><Tab><Tab>").await;
         let fields = format!("{password}<C-u><Tab>{bearer}<C-t>");
         press_and_draw(&mut console, &fields).await;

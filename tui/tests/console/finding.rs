@@ -168,7 +168,7 @@ async fn pages_keep_their_state_going_back_and_forward() {
         "{left}"
     );
     press(&mut console, "<Enter>5").await;
-    // The first line has the time.
+    // Skip the first line, which shows the time.
     let body = |screen: &str| screen.split_once('\n').unwrap().1.to_owned();
     let screen = press(&mut console, "[[").await;
     assert_eq!(body(&screen), body(&left));

@@ -146,7 +146,7 @@ async fn new_events_push_the_selected_row_down_unless_followed() {
     assert!(console.shows("▲ 1 new, g g shows them").await);
     let screen = press(&mut console, "").await;
     assert_shows(&selected(&screen), "disk 39 is full");
-    // The key acts on the row that was read.
+    // The key acts on the row that was selected before the new event arrived.
     press(&mut console, "a").await;
     assert!(console.shows("acknowledged").await);
     let screen = press(&mut console, "f").await;
@@ -215,7 +215,8 @@ async fn event_is_acknowledged_and_annotated() {
 async fn event_filter_is_applied_by_the_service() {
     let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
-    // Of the 40 events, six are from this host: one informational, one a warning.
+    // Six of the 40 events are from this host: one is informational, one a warning, four are
+    // errors.
     let screen = press(&mut console, "2/severity>=error host=db1<Enter>").await;
     assert_shows(&screen, " 1/4");
     let screen = press(&mut console, "/<C-u>severity>=<Enter>").await;
@@ -454,7 +455,7 @@ async fn edit_conflict_shows_both_versions_and_keeps_the_edits() {
         screen.contains("theirs") && screen.contains("mine"),
         "{screen}"
     );
-    // Back in the form, the edits are still there.
+    // The form still contains the edits.
     let screen = press(&mut console, "<Esc>").await;
     assert!(screen.contains("mine"), "{screen}");
     let stored = service.stored("Rule").await["night"].clone();

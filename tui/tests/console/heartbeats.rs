@@ -1,4 +1,5 @@
-//! The page of a heartbeat: removing an expected source and creating a key for its URL.
+//! The page of a heartbeat: removing an expected source, and creating the key for the heartbeat's
+//! URL.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Screens during an incident: unambiguous signs, tabs with filtered counts, columns, and working
-//! key hints.
+//! Screens during an incident: distinct signs, counts of filtered rows in tabs, columns, and key
+//! hints that work.
 
 use serde_json::{Value, json};
 
@@ -131,7 +131,7 @@ async fn column_choice_is_retained() {
         before.contains("Host") && !before.contains("What"),
         "{before}"
     );
-    // Without the host column, with all dimensions.
+    // Replace the host column with one that shows all dimensions.
     let screen = press(&mut console, "K").await;
     assert_shows(&screen, "Columns of Events");
     press(&mut console, "host <C-u>what <Enter>").await;
@@ -191,7 +191,7 @@ async fn every_key_in_the_footer_has_an_effect() {
         let offered = hints(&before);
         assert!(offered.len() > 1, "{keys}\n{before}");
         for (key, name) in offered {
-            // The test has no terminal in which an editor could run.
+            // Skip the editor, for which there is no terminal here.
             if name == "quit" || name == "as text" {
                 continue;
             }

@@ -33,7 +33,7 @@ async fn noise_row_opens_its_rule_form() {
     let mut console = console(&service, 100, 30).await;
     let screen = press(&mut console, "<A-r>").await;
     assert_shows(&screen, "diff -f FILE --impact 7d");
-    // The current day is counted until now, and not to its end.
+    // The period ends now, not at the end of the current day.
     assert_shows(&screen, "UTC to now");
     press(&mut console, "<Tab><Enter>").await;
     press(&mut console, "<C-s>").await;

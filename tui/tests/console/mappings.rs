@@ -14,7 +14,7 @@ async fn mapping_is_tested_on_a_pasted_document() {
     until(&mut console, "No mappings yet.").await;
     press(&mut console, "n").await;
     press(&mut console, "shop<Tab>order late<Tab>order: {{item.id}}").await;
-    // From the summary to the level, skipping body and type.
+    // Fill in the summary and the level, skipping body and type.
     press(&mut console, "<Tab>{{item.title}}<Tab><Tab><Tab>item.level").await;
     press(&mut console, "<Tab>p1: critical<Tab><Right><Right><Right>").await;
     let screen = console.screen_text();
@@ -32,7 +32,7 @@ async fn mapping_is_tested_on_a_pasted_document() {
     until(&mut console, "dimensions: is required").await;
     press(&mut console, "<Esc>").await;
     until(&mut console, "New mapping").await;
-    // Skips the closing and acknowledgement conditions.
+    // Skip the closing and acknowledgement conditions.
     press(&mut console, "<Tab><Tab>orders<C-t>").await;
     until(&mut console, "Test of the unsaved shop").await;
     let document = r#"x-shop: a; {"orders": [{"id": 7, "title": "late", "level": "p1"},

@@ -23,7 +23,7 @@ use crate::proxy::{Fault, Proxy};
 
 const ROUNDS: usize = 6;
 const SEED: u64 = 1;
-/// Time for the connection to recover: longer than the longest retry delay.
+/// Timeout for the connection to recover; longer than the longest retry delay.
 const PATIENCE: Duration = Duration::from_secs(60);
 const DEEDS: usize = 120;
 
@@ -178,7 +178,7 @@ impl Monkey {
         }
     }
 
-    /// Presses one key, and checks that changes are sent only after a question was answered with
+    /// Presses one key, and checks that a change is sent only if the key answers a question with
     /// Yes.
     fn key(&mut self, key: &str) {
         let is_confirming = self.console.is_confirming();
@@ -222,8 +222,8 @@ impl Monkey {
         }
     }
 
-    /// Processes pending messages, and checks that the selection is unchanged unless the selected
-    /// row was removed or a new one was just created.
+    /// Processes pending messages, and checks that the selection is unchanged, unless the selected
+    /// row was removed or a row was just created.
     async fn process_updates(&mut self) {
         let (selected, is_confirming) = (self.console.selected_id(), self.console.is_confirming());
         let listed = self.console.row_ids();
@@ -235,7 +235,7 @@ impl Monkey {
             self.last
         );
         let now = self.console.selected_id();
-        // A list that follows the newest event selects it.
+        // A list that follows the newest event selects that event.
         let follows = self.console.screen_text().contains("live, following");
         if let Some(id) = selected.filter(|id| self.console.has_row(id) && !follows) {
             let created = now.as_ref().is_some_and(|now| !listed.contains(now));
@@ -247,7 +247,7 @@ impl Monkey {
         }
     }
 
-    /// Restores the connection and waits for it, as a client that noticed the failure would.
+    /// Restores the connection, and waits until the console has reconnected.
     async fn heal(&mut self, proxy: &Proxy) {
         proxy.set(Fault::None);
         let end = Instant::now() + PATIENCE;
@@ -404,10 +404,10 @@ fn requested_run() -> (usize, u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn random_input_never_breaks_or_writes_unconfirmed() {
+async fn random_input_causes_no_crash_and_no_unconfirmed_write() {
     let (rounds, seed) = requested_run();
-    // Actions confirmed by one monkey may still be in progress after it has left, so each kind of
-    // monkey has a separate service.
+    // Each kind of monkey has a separate service, since actions that one has confirmed may still be
+    // in progress after its end.
     let services = [served().await, served().await];
     let (mut keys, mut writes) = (0, 0);
     for round in 0..rounds {

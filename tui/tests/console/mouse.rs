@@ -79,7 +79,7 @@ async fn wheel_scrolls_and_the_mouse_never_confirms() {
         "{}",
         console.screen_text()
     );
-    // A click anywhere leaves an open question unanswered.
+    // No click answers an open question.
     let prompt = press(&mut console, "c").await;
     for row in 0..24 {
         console.click(40, row);

@@ -13,7 +13,7 @@ async fn create(real: &Real, kind: &str, word: &str, body: &Value) {
     real.call(&service, &method, &json!({word: body})).await;
 }
 
-/// Starts a service that pages ana for an open event; she is on call until a day in 2027.
+/// Starts a service that pages ana about an open event. She is on call until a day in 2027.
 async fn paging() -> Real {
     let real = Real::start().await;
     let chat = json!({"name": "push", "type": {"webhook": {"url": "https://push.invalid/"}}});
@@ -67,7 +67,7 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
     until(&mut console, "disk").await;
     until(&mut console, "ana").await;
     assert_shows(&console.screen_text(), "db-1");
-    // The service may report the start of the shift as an event at any time.
+    // Use a filter: the service may report the start of the shift as an event at any time.
     press(&mut console, "2/name=disk<Enter>").await;
     until(&mut console, "1/1").await;
     press(&mut console, "<Enter>").await;
@@ -105,7 +105,7 @@ async fn pending_response_is_shown_everywhere_until_acknowledged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn responses_are_filtered_by_whom_they_notify() {
+async fn responses_are_filtered_by_their_receivers() {
     let real = paging().await;
     let mut console = real.console().await;
     for (filter, shown) in [
@@ -220,7 +220,7 @@ async fn more_than_twenty_responses_are_grouped_by_host() {
             .filter(|line| line.contains("6 events") && line.contains(host));
         assert_eq!(rows.count(), 1, "{host}\n{screen}");
     }
-    // The most severe is first, by itself: it is alone on its host.
+    // The most severe response comes first. It is not grouped, as it is the only one on its host.
     let first = screen.lines().position(|line| line.contains("▲ critical"));
     let grouped = screen.lines().position(|line| line.contains("6 events"));
     assert!(first.unwrap() < grouped.unwrap(), "{screen}");
@@ -244,7 +244,7 @@ async fn handover_summary_is_shown_and_copied_as_text() {
     let mut console = real.console().await;
     press(&mut console, "2").await;
     until(&mut console, "db-1").await;
-    // The service's own events may arrive before or after the key.
+    // Use a filter: the service's own events may arrive at any time.
     press(&mut console, "/name=disk<Enter>").await;
     press(&mut console, "wordered a new disk<Enter>i").await;
     until(&mut console, " admin    ").await;
@@ -351,7 +351,7 @@ fn typed_lines() -> Vec<String> {
     let blocks = page.split("```keys\n").skip(1);
     let blocks = blocks.filter_map(|it| it.split("```").next());
     let lines = blocks.flat_map(str::lines).map(str::trim);
-    // Must not send any data outside this machine.
+    // The test must not send any data outside this machine.
     let lines = lines.map(|it| it.replace("push.example.com", "push.invalid"));
     lines.filter(|it| !it.is_empty()).collect()
 }
@@ -374,7 +374,7 @@ async fn on_call_setup_and_escalation_work_from_the_console() {
     }
     real.send(Severity::Critical, std::iter::once("db-1".to_owned()))
         .await;
-    // The contact on call this week.
+    // The first contact is the one on call this week.
     let first = responses(&real).await["notified"][0]["contactName"].clone();
     let (first, other) = match first.as_str() {
         Some("ana") => ("ana", "ben"),

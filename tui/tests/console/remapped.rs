@@ -1,4 +1,4 @@
-//! With every action bound to another key, no screen mentions a default key.
+//! Tests that no screen mentions a default key if every action is bound to another key.
 
 use bellwether_tui::{KeySetting, Keymap};
 
@@ -118,7 +118,7 @@ async fn no_screen_shows_an_unbound_key() {
             .await;
         }
     }
-    // The check finds default keys where they apply.
+    // The check itself works: it finds default keys if they are in use.
     let service = Service::start().await;
     let mut usual = console(&service, 120, 40).await;
     assert!(default_key(&press(&mut usual, "3").await).is_some());

@@ -49,7 +49,7 @@ async fn recording_shows_a_frame_after_each_step() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wide_lists_show_details_that_the_selected_row_lacks() {
+async fn wide_lists_show_details_of_the_selected_row_beside_it() {
     let service = Service::stocked().await;
     let mut console = console(&service, 140, 40).await;
     press(&mut console, "2").await;

@@ -1,6 +1,6 @@
 //! Snapshots of every screen and dialog: the text at each size, and the style of each cell.
 //!
-//! They are drawn from the real service in this process with a fixed clock. The file of a scene
+//! The screens show a real service in this process, with a fixed clock. The file of a scene
 //! contains its text at each size, followed by a grid of letters for its styles. The test checks
 //! that themes differ only in their styles, which are recorded in `themes.snap`. `just snapshots`
 //! rewrites the files after an intended change; a reviewer reads the diff.
@@ -151,7 +151,7 @@ async fn at_size(console: &mut Headless, columns: u16, rows: u16) -> String {
     without_chance(&screen)
 }
 
-/// Text in front of the time of the last update.
+/// Texts that precede the time of the last update.
 const LAST_RECEIVED: [&str; 2] = ["● connected at ", "✗ not connected, last heard "];
 
 /// Replaces text that differs between runs: the reason and time of a lost connection, and the port

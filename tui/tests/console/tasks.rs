@@ -48,7 +48,7 @@ async fn common_tasks_take_the_documented_keys() {
     let mut missed = Vec::new();
     for (row, (task, keys, shows)) in rows.iter().zip(TASKS) {
         assert_eq!(row[0].trim_start_matches("| "), task);
-        // Keys are in backticks, typed words are not.
+        // In the table, keys are in backticks, and typed words are not.
         let listed: String = row[1].split(' ').map(key).collect();
         assert_eq!(listed, keys, "{task}");
         let count = row[1].matches('`').count() / 2;
@@ -65,7 +65,7 @@ async fn common_tasks_take_the_documented_keys() {
             press(&mut console, "2").await;
             press(&mut console, "a").await;
         }
-        // Waits for the screen before each key, as a person would.
+        // Wait for the screen before each key, as a person would.
         for key in stepped(keys) {
             press(&mut console, &key).await;
         }

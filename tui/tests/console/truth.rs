@@ -1,5 +1,5 @@
-//! Correctness of list filters, totals and reasons, and rejection of invalid changes before a
-//! question is asked.
+//! Tests that filters, totals and reasons in lists are correct, and that invalid changes are
+//! rejected before a question is asked.
 
 use serde_json::json;
 
@@ -92,7 +92,7 @@ async fn invalid_form_does_not_ask_for_confirmation() {
     let mut console = real.console().await;
     press(&mut console, "4").await;
     press(&mut console, "n").await;
-    // Typed faster than the validation delay, with the answer typed ahead.
+    // Type faster than the validation delay, including the answer to the question.
     let screen = press(&mut console, "hook<Tab><Tab>ftp://x<C-s>y").await;
     assert!(!screen.contains("Create destination"), "{screen}");
     assert_shows(&screen, "✗");
@@ -169,7 +169,7 @@ async fn explain_shows_the_same_reason_as_the_delivery() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failing_and_waiting_items_are_first_and_likely_mistakes_warned() {
+async fn failing_items_come_first_and_likely_mistakes_cause_a_warning() {
     let real = with_rule(&json!({})).await;
     let other = json!({"name": "alpha", "type": {"webhook": {"url": "http://127.0.0.1:9/"}}});
     let request = json!({"destination": other});

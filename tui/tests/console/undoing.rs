@@ -62,7 +62,7 @@ async fn earlier_version_is_restored_from_history() {
     press(&mut console, "H").await;
     until(&mut console, "Who changed rule night").await;
     until(&mut console, "restore this version").await;
-    // The current version is not offered.
+    // The current version cannot be restored.
     assert_eq!(
         console
             .screen_text()
@@ -163,7 +163,7 @@ async fn undoing_a_pause_confirms_the_number_of_deliveries() {
     press(&mut console, "4").await;
     press(&mut console, "U").await;
     until(&mut console, "Undo: pager paused?").await;
-    // The earlier event's message may be waiting for its retry too.
+    // The number is not compared: the message about the earlier event may also wait for a retry.
     until(&mut console, "for it now.").await;
     press(&mut console, "y").await;
     until(&mut console, "undone: pager paused").await;

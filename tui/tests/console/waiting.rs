@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{flows::assert_shows, *};
 use crate::backend::Real;
 
-/// Starts a service on which this rule notifies an unreachable receiver of every disk.
+/// Starts a service on which this rule notifies an unreachable receiver about every disk event.
 pub(crate) async fn with_rule(rule: &Value) -> Real {
     let real = Real::start().await;
     let mut api = Api::connect(real.options(real.address)).await.unwrap();
@@ -38,7 +38,8 @@ pub(crate) async fn with_rule(rule: &Value) -> Real {
         api.call(service, method, &request).await.unwrap();
     }
     let hosts = ["db-1", "db-2"].map(str::to_owned);
-    // A message about an error that is dead would be an event of the service, in front of these.
+    // Send warnings: if messages about errors died, the service's own event about that would be
+    // listed first.
     real.send(Severity::Warning, hosts.into_iter()).await;
     real
 }
@@ -60,7 +61,7 @@ async fn waiting_notification_shows_its_reason_and_can_be_sent_now() {
     until(&mut console, "Send the held notifications of rule night?").await;
     press(&mut console, "y").await;
     until(&mut console, "night notifies now").await;
-    // The screen keeps the filter with which it was left.
+    // The screen still has the filter that was set before it was left.
     console.press("<A-6>").unwrap();
     until(&mut console, "no match `db-1`").await;
     console.press("<Esc>").unwrap();

@@ -17,13 +17,13 @@ use crate::{
 
 const INDEX: Index = Index::RuleByTrigger;
 
-/// Returns the entries of a record: one for its value's first byte, and one for its key.
+/// Returns the only index entry of a record: its value, followed by its key.
 fn entries(key: u8, value: u8) -> Vec<Entry> {
     let of = |key: Vec<u8>| Entry { index: INDEX, key };
     vec![of(vec![value, key])]
 }
 
-/// Changes a record to another value, or deletes it, expecting the version in the engine.
+/// Returns a change that sets or deletes a record, and expects the version in the engine.
 async fn change(engine: &dyn Engine, key: u8, value: Option<u8>, touches: bool) -> Option<Change> {
     let rows = engine.get(Kind::Rule, &[vec![key]]).await.unwrap();
     let found = rows.into_iter().next().unwrap();
@@ -66,7 +66,7 @@ async fn all(engine: &dyn Engine) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn staged_changes_read_and_apply_like_direct_ones() {
+async fn staged_changes_behave_like_direct_changes() {
     for seed in 0..40 {
         let mut random = StdRng::seed_from_u64(seed);
         let (plain, base) = (MemoryEngine::new(), Arc::new(MemoryEngine::new()));

@@ -1,4 +1,5 @@
-//! Spans on nights when clocks change, for every part of a rule, and compared with brute force.
+//! Tests of spans: on nights when clocks change, for every part of a rule, and compared with a
+//! brute-force search.
 
 use std::fmt::Write;
 
@@ -151,7 +152,7 @@ fn spans_follow_local_time_across_clock_changes() {
             "2027-09-04",
             "09-05 04:30–09-05 05:30",
         ),
-        // Both ends are skipped; the window keeps its length.
+        // The clock change skips both local times, but the window keeps its length.
         (
             BERLIN,
             "2026-01-01T02:15:00",
@@ -296,7 +297,7 @@ fn invalid_recurrence_rules_are_refused_quickly_with_reason() {
         assert_eq!(violations[0].0, field, "{change:?}");
     }
     assert_eq!(find_zone("Mars/Olympus").err(), Some(MissingZone));
-    // Without limits, one of them would take hours.
+    // Without limits, expanding one of these rules would take hours.
     assert!(begun.elapsed() < std::time::Duration::from_secs(20));
 }
 

@@ -52,7 +52,7 @@ fn feed(events: &[IncomingEvent]) -> Vec<Occurrence> {
     all
 }
 
-/// Applies events with pairs of a timestamp and a time of arrival; returns the newest occurrence.
+/// Applies one event per pair of a timestamp and a time of arrival. Returns the newest occurrence.
 fn feed_as_received(times: &[(i64, i64)]) -> Occurrence {
     let mut newest: Option<Occurrence> = None;
     for (stated_ms, now_ms) in times {
@@ -281,7 +281,7 @@ fn operator_sets_any_status_and_reopening_clears_close() {
 }
 
 #[test]
-fn review_ages_stale_and_forgets_long_closed_occurrences() {
+fn review_closes_stale_and_deletes_long_closed_occurrences() {
     const HOUR_MS: i64 = 3_600_000;
     let lifetime = SharedSettings::default();
     let open = feed(&[event(None, None, START_MS)]).remove(0);

@@ -185,7 +185,7 @@ fn all_violations_are_reported_together() {
 }
 
 #[test]
-fn impossible_values_are_refused() {
+fn values_that_a_field_cannot_have_are_refused() {
     let long = "x".repeat(4_097);
     let cases = [
         ("severity", text("purple")),

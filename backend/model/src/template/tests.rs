@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Budget, Escape, RenderError, Template};
 use crate::limits::{MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX};
 
-/// Returns a budget of `max` bytes and the steps of a message.
+/// Returns a budget with `max` bytes of output, and the default number of steps.
 fn bytes(max: usize) -> Budget {
     Budget::new(MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX, max)
 }
@@ -199,7 +199,7 @@ fn longest_event_list_is_rendered_whole() {
 
 proptest! {
     #[test]
-    fn arbitrary_text_never_panics_parser_or_renderer(
+    fn parser_and_renderer_never_panic_on_arbitrary_text(
         text in "([a-c.{}#^/!&>= \n]|\\{\\{|\\}\\}){0,60}",
     ) {
         if let Ok(template) = Template::parse(&text) {

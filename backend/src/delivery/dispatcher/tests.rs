@@ -130,7 +130,7 @@ async fn failed_deliveries_retry_on_schedule_until_dead() {
 }
 
 #[tokio::test]
-async fn conflict_dies_after_three_attempts_and_retry_after_is_honored() {
+async fn delivery_dies_after_three_conflicts_and_retry_after_is_honored() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
     let (refusing, _) = switch(Reply::status(409)).await;
@@ -211,7 +211,7 @@ async fn destination_returning_410_is_paused_until_edited() {
         .collect();
     let paused = "destination paused";
     let open = (paused, Some(Status::Open));
-    // After a restart the event is missing, so it is reported again.
+    // No intake stores the event here, so the dispatcher reports it again after the restart.
     assert_eq!(reported, [open, open, (paused, Some(Status::Closed))]);
     assert_eq!(notices[0].id(), notices[2].id());
 }
@@ -378,7 +378,7 @@ async fn rate_limit_counts_possible_sends_of_other_nodes() {
     assert_eq!(receiver.count(), 0);
     world.live(MINUTE + 15 * SECOND).await;
     assert_eq!(receiver.count(), 3);
-    // No other process can have sent messages to a destination created since.
+    // No other process can have sent messages to a destination created after the start.
     let new = world.destination("new", receiver.url("/"), settings).await;
     world.notify(&new, 3).await;
     world.live(SECOND).await;
@@ -428,7 +428,7 @@ async fn graceful_shutdown_waits_for_in_flight_attempts() {
 }
 
 #[tokio::test]
-async fn prefetched_leases_that_never_start_cost_no_attempt() {
+async fn prefetched_deliveries_that_never_start_cost_no_attempt() {
     let mut world = World::new();
     world.config.delivery.pause_after = Duration::ZERO;
     let (receiver, reply) = switch(Reply::status(200)).await;
@@ -438,7 +438,8 @@ async fn prefetched_leases_that_never_start_cost_no_attempt() {
     world.notify(&destination, 20).await;
     world.start();
     world.settled().await;
-    // A fast receiver: more is leased than can be in flight when it responds 410.
+    // The receiver is fast, so more deliveries are leased than can be in flight when it responds
+    // 410.
     set(&reply, 410);
     let ids = world.notify(&destination, 60).await;
     world.settled().await;

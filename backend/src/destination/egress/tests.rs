@@ -26,7 +26,7 @@ fn refuses(guard: &EgressGuard, address: IpAddr) -> bool {
 }
 
 #[test]
-fn denied_networks_are_refused_at_both_ends() {
+fn first_and_last_address_of_denied_networks_are_refused() {
     let guard = guard(&[], &[], &[]);
     let cases = [
         ("0.0.0.0", "0.255.255.255"),

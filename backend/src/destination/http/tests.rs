@@ -1,4 +1,4 @@
-//! Tests of the client against real sockets.
+//! Tests of the HTTP client with real sockets.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -61,7 +61,7 @@ async fn post(
 }
 
 async fn verdict_on(reply: Reply) -> Verdict {
-    // Only a response without an end may run into the timeout, even on a busy machine.
+    // Only a missing or endless response may exceed the timeout, even on a busy machine.
     let timeout = match reply {
         Reply::Hang => Duration::from_millis(300),
         Reply::Endless => Duration::from_secs(2),

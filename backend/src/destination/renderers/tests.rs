@@ -1,4 +1,4 @@
-//! Rendering off the runtime: slots, shares, timeouts, and callers that leave.
+//! Tests of rendering outside the runtime: slots, shares, timeouts, and dropped calls.
 
 use std::sync::mpsc;
 
@@ -113,7 +113,7 @@ async fn work_ends_on_caller_drop_or_timeout() {
         begun = has_begun => begun.unwrap(),
     }
     end.await.unwrap();
-    // The caller stays, so that only the timeout ends the work.
+    // The caller keeps waiting, so that only the timeout ends the work.
     let work = || while !TaskEffort.is_caller_gone() {};
     renderers
         .run_for_client(RenderPurpose::Preview, "a", work)

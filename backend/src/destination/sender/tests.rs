@@ -1,4 +1,4 @@
-//! All destination types against a test server that checks the requests.
+//! Tests of all destination types with a test server that checks the requests.
 
 mod mail;
 mod proxy;
@@ -138,7 +138,7 @@ async fn transcript_keeps_first_16_kib_of_response() {
 }
 
 #[tokio::test]
-async fn slack_updates_are_posted_in_the_first_messages_thread() {
+async fn slack_updates_are_posted_in_the_thread_of_the_first_message() {
     let accepted = json!({"ok": true, "channel": "C1", "ts": "1503435956.000247"});
     let receiver = Receiver::start(move |_| Reply::json(&accepted)).await;
     let mut world = World::new();
@@ -266,7 +266,7 @@ async fn echoed_secrets_are_masked_in_transcripts() {
         let report = world.send(&kind).await;
         assert_eq!(report.verdict.outcome, Outcome::Rejected, "{report:?}");
         if let DestinationKind::ServiceNow(_) = kind {
-            // The exchange was the request for a token.
+            // The token request already failed, and its response is not part of the transcript.
             assert_eq!(report.transcript.response, None);
             assert!(!report.verdict.explanation.contains("/oauth_token.do"));
             continue;

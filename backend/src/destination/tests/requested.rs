@@ -362,7 +362,7 @@ fn requested_messages_render_for_hostile_events() {
         let text = place.text(&rendered.shown);
         let id = content.occurrence.id().to_string();
         let hostile = match place {
-            // Teams needs a paragraph for a line break, and a subject has one line.
+            // In Teams, a line break takes an empty line.
             Place::Teams => escape_text(HOSTILE, Escape::Card).replace('\n', "\n\n"),
             place => escape_text(HOSTILE, place.escape()).into_owned(),
         };
@@ -384,7 +384,7 @@ fn requested_messages_render_for_hostile_events() {
     }
 }
 
-/// Replaces single-letter words by texts.
+/// Replaces each mark, a word of a single letter, with its text.
 fn replace_marks(expected: &str, marks: &[(char, String)]) -> String {
     let mut text = String::new();
     let chars: Vec<_> = expected.chars().collect();

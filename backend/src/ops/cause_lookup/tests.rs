@@ -1,4 +1,4 @@
-//! Tests of the number of rounds that decisions take.
+//! Tests of the maximum number of lookup rounds of a decision.
 
 use std::cell::Cell;
 
@@ -19,7 +19,7 @@ async fn decision_fails_after_the_maximum_lookup_rounds() {
         let decided = decide_with_causes(&store, &causes, async || {
             made.set(made.get() + 1);
             if made.get() <= asks {
-                // Differs each time, like the ids that decisions generate.
+                // A different id each time, as in a decision that generates ids.
                 causes.request_in_advance([samples::id(&made.get().to_string())].into());
             }
             Ok(())

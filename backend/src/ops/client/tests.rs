@@ -193,7 +193,7 @@ async fn certificate_authenticates_only_one_client() {
     };
     let result = clients.update("two", &edit).await;
     assert!(matches!(result, Err(Error::AlreadyExists(_))), "{result:?}");
-    // The certificate stays with its client.
+    // The client that has the certificate may keep it.
     clients.update("one", &edit).await.unwrap();
 }
 

@@ -290,7 +290,7 @@ async fn nodes_that_detect_a_clock_step_at_different_times_agree() {
             [HOUR_MS; 8],
             "in its own time: {by_ms}"
         );
-        // Decisions made in its own time are correct in the leader's time.
+        // A time that this node decides by its own clock is correct by the leader's clock.
         let mut changes = other.store.new_changes();
         let stored = other
             .store
@@ -309,7 +309,7 @@ async fn nodes_that_detect_a_clock_step_at_different_times_agree() {
         other.watch.apply_recorded().await.unwrap();
         assert_eq!(other.now_ms(), world.clock.now_ms());
         assert_eq!(other.left_ms().await[3], 2 * HOUR_MS, "{by_ms}");
-        // A new leader finds no work left.
+        // A new leader finds nothing left to shift.
         other.apply().await;
         assert_eq!(leader.left_ms().await, other.left_ms().await);
     }
@@ -359,7 +359,7 @@ async fn decisions_that_span_a_clock_step_conflict() {
     process.apply().await;
     let refused = process.store.apply(Lane::Bulk, decided).await;
     assert!(matches!(refused, Err(EngineError::Conflict(_))));
-    // A record that was read before the step and decided after it gives the same result.
+    // The update also conflicts if it is decided after the step, from a record read before.
     let mut decided = process.store.new_changes();
     decided.update(&read, &read.value);
     let refused = process.store.apply(Lane::Bulk, decided).await;

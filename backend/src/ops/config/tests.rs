@@ -131,7 +131,7 @@ fn team() -> [Document; 3] {
 }
 
 #[tokio::test]
-async fn apply_is_one_commit_in_any_order_and_idempotent() {
+async fn documents_apply_in_one_commit_in_any_order_and_idempotently() {
     let world = world();
     let made = world.apply(&team(), "").await.unwrap();
     assert_eq!(made, ["+rule page", "+destination ops", "+trigger disk"]);

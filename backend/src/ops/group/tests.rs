@@ -115,7 +115,7 @@ fn gathering() -> Rule {
 }
 
 #[tokio::test]
-async fn opening_waits_and_last_close_is_immediate() {
+async fn group_opening_waits_and_last_closing_is_sent_immediately() {
     let world = World::under(&[gathering()]).await;
     world.open(&["a"]).await;
     world.wait(29).await;
@@ -236,7 +236,7 @@ async fn group_key_is_fixed_when_a_member_joins() {
         })
         .await;
     world.event("b", |_| {}).await;
-    // The event stays in the group it joined.
+    // The event moves to another rack, but stays in its group.
     world.event("a", rack("2")).await;
     world.wait(30).await;
     let mut messages = world.messages().await;

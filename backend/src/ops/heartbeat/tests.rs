@@ -145,7 +145,7 @@ fn every_minute() -> v1::Heartbeat {
 async fn missing_beat_opens_an_event_and_next_beat_closes_it() {
     let mut world = World::new().await;
     world.create(every_minute()).await;
-    // The first beat is expected from the creation on.
+    // The interval of the first beat begins with the creation.
     world.pass(69).await;
     assert!(!world.is_open(&[]).await);
     world.pass(3).await;
@@ -159,7 +159,7 @@ async fn missing_beat_opens_an_event_and_next_beat_closes_it() {
     world.send("done", "db-1").await;
     world.pass(2).await;
     assert!(!world.is_open(&[]).await);
-    // A closing event counts as a beat too; a beat within the grace is not late.
+    // A closing event is also a beat, and a beat within the grace is not late.
     for seconds in [67, 69, 69] {
         world.pass(seconds).await;
         assert!(!world.is_open(&[]).await);
@@ -177,7 +177,7 @@ async fn missing_beat_opens_an_event_and_next_beat_closes_it() {
 }
 
 #[tokio::test]
-async fn beats_are_keyed_by_fields_and_forgotten_when_stale() {
+async fn beats_are_expected_per_field_value_until_forgotten() {
     let mut world = World::new().await;
     let draft = v1::Heartbeat {
         by: vec!["host".into()],
@@ -254,12 +254,13 @@ async fn frequent_beats_cause_few_writes() {
         let (version, last_ms) = stored(&world).await;
         versions.insert(version);
         world.pass(1).await;
-        // A crash loses at most a tenth of the interval, or half of the grace.
+        // The stored time of the last beat lags by at most a tenth of the interval, or half of the
+        // grace.
         let lost_ms = world.clock.now_ms() - last_ms.unwrap();
         assert!(lost_ms <= 6_000, "{lost_ms}");
     }
     assert!(versions.len() <= 16, "{versions:?}");
-    // The last beat counts although it was not stored with its event.
+    // The last beat counts, although it was not stored together with its event.
     world.pass(68).await;
     assert!(!world.is_open(&[]).await);
     world.pass(4).await;
@@ -434,7 +435,7 @@ async fn heartbeat_key_is_valid_until_rotated() {
     assert_eq!(keys.check_key("", first).await.unwrap(), "backup");
     let second = keys.rotate("backup").await.unwrap();
     let second = second.reveal();
-    // Keys of earlier versions contain only the proof.
+    // The keys of earlier versions consist only of the proof.
     let earlier = URL_SAFE_NO_PAD.encode(&URL_SAFE_NO_PAD.decode(second).unwrap()[..PROOF_BYTES]);
     for (name, key) in [("", second), ("backup", second), ("backup", &earlier)] {
         assert_eq!(keys.check_key(name, key).await.unwrap(), "backup", "{name}");
@@ -496,7 +497,7 @@ async fn create_lists_every_invalid_field() {
 }
 
 #[tokio::test]
-async fn event_texts_are_templates_over_beat_values() {
+async fn alarm_texts_are_templates_with_the_values_of_beats() {
     let mut world = World::new().await;
     let draft = v1::Heartbeat {
         by: vec!["host".into()],
@@ -536,7 +537,7 @@ async fn event_texts_are_templates_over_beat_values() {
         alarm.summary,
         "a: nothing since 2027-01-15 08:00:01 UTC, due 2027-01-15 08:01:11 UTC"
     );
-    // A variable field would change the identity of the event.
+    // Templates are refused in fields that identify the event.
     let event = draft.event.as_mut().unwrap();
     event.name = "{{due}}".into();
     event.dimensions = [("a".to_owned(), "{{".to_owned())].into();

@@ -33,7 +33,7 @@ async fn late_hold_is_reported_then_makes_the_service_unready() {
     let mut watch = watch_of(&world);
     let is_late = watch.watch_lateness();
     world.event("a", |_| {}).await;
-    // Seconds since the event, which has a delay of a minute.
+    // Seconds since the event, whose notification is delayed by a minute, and the expected state.
     for (seconds, reported, late) in [
         (59, false, false),
         (60, false, false),

@@ -103,7 +103,7 @@ async fn concurrent_sends_and_edits_lose_no_event() {
     assert_eq!(samples::all::<Occurrence>(&store).await[0].count, 201);
 }
 
-/// Creates a store with slow calls, so that two services run into each other.
+/// Creates a store whose calls are slow, so that the writes of two services conflict.
 fn slow_store() -> Store {
     let engine = Arc::new(FaultyEngine::with_delays(MemoryEngine::new(), 7));
     Store::new(engine, Arc::new(Sealer::with_random_key()))
@@ -230,7 +230,7 @@ async fn loop_guard_stop_is_reported_once() {
     let (intake, guard) = samples::intake(&deciding);
     let chain = vec![samples::id("loop")];
     intake.submit_internal(event("a"), chain).await.unwrap();
-    // The report is queued before its cause gets a response, and shutdown drains the queues.
+    // The report is queued before the call above returns, and shutdown drains the queues.
     let report = samples::said(&store, "loop-guard").await;
     drop(guard);
     let dimensions =
@@ -241,7 +241,7 @@ async fn loop_guard_stop_is_reported_once() {
     assert!(samples::all::<Delivery>(&store).await.is_empty());
 }
 
-/// Returns an alert with that severity, with or without an id of earlier versions.
+/// Returns an alert with this severity. With `is_folded`, its id is that of earlier versions.
 fn alert(severity: Severity, began_ms: i64, is_folded: bool) -> IncomingEvent {
     let mut alert = event("a");
     alert.severity = Some(severity);
@@ -264,8 +264,8 @@ async fn earlier_event_is_closed_by_the_alert_that_opened_it() {
     let new = |severity, began_ms| alert(severity, began_ms, false);
     let opened = alert(Warning, 1, true);
     let own = new(Warning, 1).id();
-    // Events after the opening, and whether the earlier and the alert's own event are open then;
-    // `None` if the event does not exist.
+    // Alerts sent after the opening, then whether the event of the earlier version and the alert's
+    // own event are open; `None` if the event does not exist.
     let table = [
         (vec![new(Warning, 1)], Some(true), None),
         (vec![over(new(Warning, 1))], Some(false), None),

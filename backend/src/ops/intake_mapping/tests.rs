@@ -175,7 +175,7 @@ fn bodies_are_read_by_content_type() {
             "{content_type} {body}"
         );
     }
-    // Each line may have a list.
+    // Each line may contain a list.
     let mut listed = plain_mapping();
     listed.each = "list".into();
     listed.event.dimensions = [("id".to_owned(), "{{item.id}}{{x}}".to_owned())].into();

@@ -149,7 +149,8 @@ impl Expected {
     }
 }
 
-/// Computes the expected counts from all records. `key` names the row for a record and its rule.
+/// Computes the expected counts from all records. `key` returns the name of the row for an
+/// occurrence and a rule.
 async fn count_naively(
     world: &World,
     key: impl Fn(&Occurrence, &str) -> String,

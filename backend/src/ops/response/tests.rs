@@ -276,7 +276,7 @@ async fn steps_run_in_order_for_all_rounds() {
     })
     .await;
     world.event("db-1", |_| {}).await;
-    // The first step is part of the same commit.
+    // The first step runs in the commit of the event.
     assert_eq!(world.notified().await, ["chat", "ana"]);
     world.minutes(4).await;
     assert_eq!(world.notified().await, ["chat", "ana"]);
@@ -301,7 +301,7 @@ async fn steps_run_in_order_for_all_rounds() {
 
 #[tokio::test]
 async fn acknowledgement_stops_further_steps() {
-    // Before, at and after the second step is due.
+    // A second before the second step is due, at that time, and a second later.
     for seconds in [299, 300, 301] {
         let steps = [&[contact("ana")][..], &[contact("ben")]];
         let world = world(&steps, |_| {}).await;
@@ -402,7 +402,7 @@ async fn policy_limits_the_acknowledgement_duration() {
 }
 
 #[tokio::test]
-async fn empty_step_makes_the_next_step_due() {
+async fn step_without_receivers_makes_the_next_step_due() {
     let world = world(&[&[contact("cleo")]], |_| {}).await;
     let later = ("2027-02-01T08:00:00", "");
     world.schedule("nights", later, &["ana"]).await;
@@ -427,7 +427,7 @@ async fn contact_is_notified_once_per_round() {
     world.event("db-1", |_| {}).await;
     world.minutes(5).await;
     assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
-    // The third step adds no receiver.
+    // The third step has no receivers that have not been notified in this round.
     world.minutes(5).await;
     assert_eq!(world.notified().await[3..], ["cleo"]);
     world.minutes(5).await;
@@ -437,7 +437,7 @@ async fn contact_is_notified_once_per_round() {
 #[tokio::test]
 async fn on_call_is_resolved_when_the_step_runs() {
     let world = world(&[&[contact("cleo")]], |_| {}).await;
-    // A hand-off four minutes after the first step.
+    // The hand-off is four minutes after the first step.
     let turns = ("2027-01-15T07:04:00", "FREQ=DAILY");
     world.schedule("nights", turns, &["ben", "ana"]).await;
     let steps = [&[contact("cleo")][..], &[schedule("nights")]];
@@ -534,7 +534,7 @@ async fn paused_destinations_advance_to_next_step_and_fallback() {
 }
 
 #[tokio::test]
-async fn one_held_step_runs_after_a_silence() {
+async fn only_one_of_the_held_steps_runs_after_a_silence() {
     let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
     let world = world(&steps, |_| {}).await;
     world.event("db-1", |_| {}).await;
@@ -584,7 +584,7 @@ async fn manual_escalation_runs_the_next_step() {
     let seen = Some((1, 1));
     let escalated = world.responses().escalate(&id, seen).await.unwrap();
     assert_eq!(escalated.step, 2);
-    // A second caller with the same step does not skip anyone.
+    // A second call for the same step fails, so that no contact is skipped.
     let late = world.responses().escalate(&id, seen).await.unwrap_err();
     assert!(matches!(late, Error::Aborted(_)), "{late}");
     assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
@@ -611,7 +611,7 @@ async fn contact_link_acknowledges_as_the_contact() {
     let (done, _) = world.responses().acknowledge(link, true).await.unwrap();
     assert_eq!(acknowledging_user(&done), Some(&name("contact:ana")));
     assert_eq!(world.response().await.acknowledged_by, "contact:ana");
-    // An acknowledgement by a contact's client counts as the contact's.
+    // An acknowledgement by the client of a contact counts as one by the contact.
     world
         .change(StateChange {
             acknowledged: Some(false),

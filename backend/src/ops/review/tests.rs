@@ -72,7 +72,7 @@ async fn repeats_postpone_ageing() {
 }
 
 #[tokio::test]
-async fn occurrence_expires_as_sent_unless_repeated() {
+async fn occurrence_expires_at_the_sent_time_unless_repeated() {
     let store = samples::store();
     let with_updates = Rule {
         send_updates: true,
@@ -159,7 +159,7 @@ async fn loop_guard_stop_during_ageing_is_reported() {
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
-    // Now the rule is in the chain.
+    // This event has already passed through the rule.
     let chain = vec![samples::id("loop")];
     intake.submit_internal(event("a"), chain).await.unwrap();
     let before = samples::all::<Delivery>(&store).await.len();
@@ -209,7 +209,7 @@ async fn occurrence_due_while_reviewer_waits_closes_within_a_second() {
 }
 
 #[tokio::test]
-async fn node_ages_owned_and_newly_gained_occurrences() {
+async fn node_closes_due_occurrences_of_owned_and_gained_slots() {
     let store = samples::store();
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -244,7 +244,7 @@ async fn node_ages_owned_and_newly_gained_occurrences() {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        // No event is reviewed in that slot, so its owner gets no work.
+        // No event is due in this slot, so gaining the slot changes nothing.
         slots[0x31] = of_epoch(1);
         owned.send_replace(OwnedSlots::Slots(slots.clone()));
         for _ in 0..1_000 {

@@ -135,7 +135,8 @@ impl World {
         self.begin_anew().await;
     }
 
-    /// Events are a millisecond apart, because decisions within one millisecond have no order.
+    /// Sends an event, a millisecond after the previous one, because decisions within the same
+    /// millisecond have no order.
     pub(crate) async fn event(&self, host: &str, change: impl FnOnce(&mut IncomingEvent)) {
         self.clock.advance(Duration::from_millis(1));
         let mut event = samples::event(host);

@@ -13,7 +13,7 @@ use crate::{
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A schedule whose layer has had these turns since long before the clock starts.
+/// Returns a schedule whose layer has had `turns` turns since long before the clock starts.
 fn rotating(rrule: &str, turns: usize) -> Schedule {
     let mut schedule = Schedule {
         time_zone: "Europe/Berlin".into(),
@@ -87,12 +87,12 @@ async fn feed_events_are_stable_from_day_to_day() {
                 }
             }
             let unchanged = before.keys().filter(|it| now.contains_key(*it)).count();
-            // One event per day becomes too old.
+            // At most one event per day leaves the feed because of its age.
             assert!(unchanged + 1 >= before.len(), "{rrule} on day {day}");
             before = now;
             clock.advance(DAY);
         }
-        // Only a shift without a known end gets another end, once in 30 days.
+        // Only a shift without a known end has its end moved, once in 30 days.
         let most = if rrule.is_empty() { 2 } else { 0 };
         assert!(longer <= most, "{rrule}: {longer}");
     }

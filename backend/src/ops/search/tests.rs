@@ -237,8 +237,8 @@ async fn time_buckets_are_contiguous_and_count_each_occurrence_once() {
     }
 }
 
-/// Repeats a quarter of the events until stopped, like a sender: each repeat is later than all
-/// before it, sometimes with another severity.
+/// Repeats a quarter of the events until stopped, as a sender would. Each repeat is later than all
+/// previous ones, and some change the severity.
 async fn repeat(
     store: Store,
     quarter: Vec<RecordId>,

@@ -22,7 +22,7 @@ fn item(
     }
 }
 
-/// A store with a rule that reports on updates.
+/// Returns a store with a rule that sends updates.
 async fn paging() -> Store {
     let store = samples::store();
     let with_updates = Rule {
@@ -100,7 +100,7 @@ async fn assignment_to_a_client_notifies_no_one() {
     assert!(refused.contains("client `carl` not found"), "{refused}");
     let stored = || async { samples::all::<Occurrence>(&store).await.remove(0) };
     assert_eq!(stored().await.assignee, Some(name("ben")));
-    // New events leave the assignee unchanged; the next occurrence has none.
+    // New events do not change the assignee.
     intake.submit(vec![event("a")], None).await.unwrap();
     assert_eq!(stored().await.assignee, Some(name("ben")));
     let items = [assigned(Assignment::Unassigned), assigned(ben())];
@@ -115,7 +115,7 @@ async fn assignment_to_a_client_notifies_no_one() {
     assert_eq!(entries, [("", "ben"), ("ben", ""), ("", "ben")]);
     let deliveries = samples::all::<Delivery>(&store).await;
     assert_eq!(deliveries.len(), 1, "the opening event");
-    // Reports name the assignee; the next occurrence has none.
+    // The closing message contains the assignee, and the next occurrence has none.
     let items = [item(newest, Some(Status::Closed), None)];
     let set = set_status((&deciding, &intake), &items, &ann);
     assert!(set.await.unwrap()[0].is_ok());

@@ -74,7 +74,7 @@ async fn settings_file_applies_at_start_and_changes_are_audited() {
     let recorded: Vec<_> = entries.iter().map(|it| (&*it.client, &*it.kind)).collect();
     assert_eq!(recorded, [("settings file", "settings")]);
 
-    // A value no longer in the file has its default again, and a call may change it.
+    // A value that was removed from the file returns to its default, and calls may change it.
     let removed = start(&store, &config_with(&[])).await;
     assert_eq!(removed.values, SharedSettings::default());
     let called = settings(&store).update(&draft(9), false).await.unwrap();
@@ -173,7 +173,7 @@ async fn change_that_breaks_an_including_template_is_rejected() {
     let mut rule = samples::rule("page", &[], &[]);
     rule.message = "{% include 'title' %}".into();
     rule.template_language = TemplateLanguage::Jinja;
-    // The rule is broken already, since Jinja has no `{{> body}}`. It blocks no change.
+    // The rule is already broken, since Jinja has no `{{> body}}`, so it prevents no change.
     let mut mail = samples::destination("mail");
     mail.kind = DestinationKind::Email(Email {
         subject: "{{> title}}".into(),

@@ -65,7 +65,7 @@ impl World {
         view
     }
 
-    /// Returns the messages decided, oldest first: the host, and whether it is a `clear`.
+    /// Returns the decided messages, oldest first: the host, and the `clear` flag.
     async fn sent(&self) -> Vec<(String, bool)> {
         let mut all = samples::all::<Delivery>(&self.store).await;
         all.sort_by_key(|it| it.create_ms);

@@ -1,4 +1,4 @@
-//! Tests of the limits of a test.
+//! Tests of the limits of trigger tests.
 
 use super::*;
 use crate::{
@@ -29,7 +29,7 @@ async fn run() -> TestRun {
 }
 
 #[tokio::test]
-async fn scan_limit_ends_the_test_with_its_position() {
+async fn scan_limit_ends_the_test_and_returns_the_position() {
     let mut run = run().await;
     let clock = crate::clock::ManualClock::starting_at(0);
     run.run(&clock, 4_000).await.unwrap();
@@ -40,7 +40,7 @@ async fn scan_limit_ends_the_test_with_its_position() {
 }
 
 #[tokio::test]
-async fn time_limit_ends_the_test_with_its_position() {
+async fn time_limit_ends_the_test_and_returns_the_position() {
     let mut run = run().await;
     run.run(&HurriedClock::default(), usize::MAX).await.unwrap();
     let test = run.results();

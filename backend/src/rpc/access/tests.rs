@@ -1,4 +1,4 @@
-//! Keys and roles through the guard, in front of a service with streams.
+//! Tests of keys and roles with calls through the guard, to a service with streams.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -72,7 +72,7 @@ impl World {
         key.reveal().to_owned()
     }
 
-    /// Makes a call with these headers through the guard; `Ok` is the caller that the service
+    /// Makes a call with these headers through the guard. Returns the caller that the service
     /// received.
     async fn call(&self, path: &str, headers: &[(&str, &str)]) -> Result<Option<String>, Status> {
         let service = service_fn(|request: Request<Body>| async move {
@@ -186,7 +186,7 @@ async fn revoked_key_is_rejected_after_catching_up() {
     world.clients.revoke("ada").await.unwrap();
     world.keys.catch_up().await.unwrap();
     assert_eq!(world.code(GET_RULE, &key).await, Code::Unauthenticated);
-    // Another client of the same name does not restore the key.
+    // A new client of the same name does not make the old key valid again.
     world.key("ada", Role::Admin).await;
     assert_eq!(world.code(GET_RULE, &key).await, Code::Unauthenticated);
 }
@@ -196,7 +196,7 @@ async fn revoking_a_key_ends_open_streams_in_both_directions() {
     let world = World::new().await;
     world.key("keeper", Role::Admin).await;
     let key = world.key("ada", Role::Viewer).await;
-    // Echoes the request body, then reports how it ended.
+    // The service echoes the request body, then reports how the body ended.
     let (ended, mut how_it_ended) = mpsc::channel(1);
     let echo = service_fn(move |request: Request<Body>| {
         let ended = ended.clone();

@@ -44,7 +44,7 @@ pub(super) fn header(name: &str, value: &str) -> Type {
     })
 }
 
-/// Returns a webhook with these headers; `plain` are not secret.
+/// Returns a webhook with these headers, of which those in `plain` are not secret.
 fn plain(headers: &[&str], plain: &[&str]) -> Type {
     webhook(|webhook| {
         let headers = headers.iter().map(|name| (name.to_string(), "a".into()));
@@ -134,7 +134,7 @@ pub(super) fn every_kind() -> [(&'static str, Type); 7] {
     ]
 }
 
-/// Creates each definition, and checks that only that field is rejected, or none.
+/// Creates each definition, and checks that only its field is rejected; none if it is empty.
 async fn try_all(world: &World, cases: Vec<(Type, &str)>) {
     for (kind, field) in cases {
         let described = format!("{kind:?}");

@@ -37,7 +37,7 @@ fn enabled(rule: v1::Rule) -> v1::Rule {
 }
 
 impl World {
-    /// Starts a service with the trigger `disk`, the destination `hook`, and that rule.
+    /// Starts a service with the trigger `disk`, the destination `hook`, and `rule`.
     async fn with(rule: v1::Rule) -> Self {
         let world = Self::start().await;
         world.create_trigger(trigger("disk")).await.unwrap();
@@ -410,7 +410,7 @@ async fn ended_pause_is_still_explained() {
         failed(&judgement_now(&still).gates),
         ["already notified", "destination paused"]
     );
-    // As the delivery module does when a destination is paused, and when a user resumes it.
+    // Report as the delivery module does when it pauses a destination and when a user resumes it.
     notice(Status::Open).await;
     world.clock.advance(HOUR);
     notice(Status::Closed).await;

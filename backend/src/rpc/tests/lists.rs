@@ -34,7 +34,7 @@ async fn world() -> World {
     world
 }
 
-/// Names, tags and text to filter by, and the matching names.
+/// The names, tags and text of a filter, and the names that match.
 type Case = (
     &'static [&'static str],
     &'static [&'static str],
@@ -221,7 +221,8 @@ async fn create_fails_for_a_name_that_differs_only_in_case() {
     }
     world.create_trigger(trigger("disk_full")).await.unwrap();
 
-    // A deleted trigger does not affect similarly named ones, and each kind has separate names.
+    // Deleting a trigger does not affect similar names, and each kind of resource has its own
+    // names.
     let request = v1::DeleteTriggerRequest {
         name: "disk-full".into(),
         ..v1::DeleteTriggerRequest::default()

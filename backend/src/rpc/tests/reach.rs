@@ -1,4 +1,4 @@
-//! Tests of the receivers of a rule over the wire: its own, and those of its escalation policy.
+//! Tests over the wire of the receivers that a rule reaches directly and by its escalation policy.
 
 use super::*;
 use crate::ops::{contact::Contacts, escalation_policy::EscalationPolicies, schedule::Schedules};
@@ -70,7 +70,7 @@ async fn world() -> World {
     world
 }
 
-/// Returns a path as destination, policy, step, contact and schedule.
+/// Returns the destination, policy, step, contact and schedule of a path to a receiver.
 fn row(way: &v1::RuleReach) -> (&str, &str, i32, &str, &str) {
     (
         &way.destination_name,

@@ -20,7 +20,7 @@ async fn no_response_reveals_a_secret_of_any_kind() {
     for (name, kind) in every_kind() {
         let draft = destination_of(name, kind);
         let made = world.create_destination(draft.clone()).await.unwrap();
-        // A definition that was read can be written back.
+        // A definition can be read and written back.
         let edited = update(&world, made.clone()).await.unwrap();
         assert_eq!(edited.r#type, made.r#type);
         let again = world.create_destination(draft.clone()).await.unwrap_err();
@@ -107,7 +107,7 @@ async fn omitted_or_masked_secrets_are_retained_on_update() {
             assert!(secret(after) == secret(before), "{name} {given:?}");
         }
     }
-    // The secret of one type is not used for another.
+    // The secret of one destination type is not used for another type.
     let other = Type::Pagerduty(v1::PagerDuty {
         routing_key: MASK.into(),
         ..v1::PagerDuty::default()
@@ -181,7 +181,7 @@ async fn secret_headers_are_retained_when_masked_or_omitted() {
     );
 }
 
-/// Tests a draft of a stored destination with that key.
+/// Tests a draft of the stored destination `name`, as the client with `key`.
 async fn try_draft(
     world: &World,
     key: &Bearer,
@@ -208,8 +208,8 @@ fn signed_webhook(url: &str, secret: &str) -> Type {
 const HOME: &str = "http://127.0.0.1:9";
 const AWAY: &str = "http://127.0.0.2:9";
 
-/// Tests and stores drafts against destinations with and without secrets; each is rejected for
-/// exactly those fields.
+/// Tests and stores drafts of destinations with and without stored secrets. Checks that each draft
+/// is rejected for exactly the fields of its case.
 async fn try_all_drafts(cases: Vec<(&str, Type, &[&str])>) {
     let world = World::start().await;
     let stored = [
@@ -269,7 +269,7 @@ async fn webhook_draft_uses_stored_secrets_only_for_the_same_url() {
         ("hook", signed_webhook("http://127.0.0.1:90/", ""), url),
         ("hook", signed_webhook("http://127.0.0.1/", ""), url),
         ("hook", signed_webhook(AWAY, SIGNING), &[]),
-        // There is no stored secret that could be used.
+        // These destinations have no stored secret.
         ("bare", signed_webhook(AWAY, ""), &[]),
         ("bare", header, &[]),
         ("new", signed_webhook(AWAY, ""), &[]),
@@ -287,7 +287,7 @@ fn instance(url: &str, token_url: &str, secret: &str) -> Type {
 }
 
 #[tokio::test]
-async fn other_drafts_use_stored_secrets_only_for_the_same_url() {
+async fn servicenow_and_slack_drafts_use_stored_secrets_only_for_the_same_url() {
     let both: &[&str] = &[
         "type.servicenow.clientSecret",
         "type.servicenow.refreshToken",
@@ -303,7 +303,7 @@ async fn other_drafts_use_stored_secrets_only_for_the_same_url() {
         ("now", instance(HOME, AWAY, ""), both),
         ("now", instance(AWAY, HOME, ""), both),
         ("now", instance(AWAY, AWAY, CANARY), &[]),
-        // A draft cannot set the address of these types.
+        // Destinations of this type have no address that a draft can set.
         ("slack", channel, &[]),
     ])
     .await;

@@ -144,7 +144,7 @@ async fn change_with_a_stale_etag_is_aborted() {
         Code::Aborted
     );
     assert_eq!(world.get_trigger("a").await.unwrap(), second);
-    // The etag of a deleted trigger of the same name is not current either.
+    // The etag of a deleted trigger is not valid for a new one of the same name.
     delete(&world, "a", &second.etag, false).await.unwrap();
     world.create_trigger(trigger("a")).await.unwrap();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Responses without HTTP are identical to those over HTTP.
+//! Tests that responses to calls without HTTP are identical to those over HTTP.
 
 use std::{collections::BTreeMap, net::SocketAddr, task::Poll, time::Duration};
 
@@ -30,7 +30,7 @@ use crate::{
 
 const START_MS: i64 = 1_800_000_000_000;
 
-/// A response: code and message, details, headers about rates and repeats, and the body.
+/// A response: code, message, details, headers about rate limits and repeated requests, and body.
 #[derive(Debug, PartialEq)]
 struct Answered {
     code: i32,
@@ -160,7 +160,8 @@ impl World {
         Answered::new(Ok((head.headers, body.to_bytes().slice(5..))))
     }
 
-    /// Calls both ways; the clock advances between them, so that each has its full rate.
+    /// Makes the same call without and with HTTP. The clock advances in between, so that the rate
+    /// limit of the first call does not affect the second.
     async fn both(
         &self,
         client: &str,

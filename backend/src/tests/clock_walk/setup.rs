@@ -1,5 +1,5 @@
-//! The content of the store for a walk: rules, a policy, a heartbeat, and records that only the
-//! clock affects.
+//! The content of the store for a walk: rules, a policy, a heartbeat, and records that only clock
+//! steps affect.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::{
     testing::samples as records,
 };
 
-/// Returns the rules, each with a destination of the same name, except the one that pages.
+/// Returns the rules. Each has a destination of the same name, except the rule that pages.
 pub(super) fn rules() -> [Rule; 4] {
     let rule = |of| samples::rule(of, &[DISK_TRIGGER], &[of]);
     [
@@ -111,7 +111,7 @@ pub(super) fn silence() -> Silence {
     }
 }
 
-/// Returns records that wait until a time, and that only the clock affects.
+/// Returns records that wait until a time, and that only clock steps affect.
 pub(super) fn fixed(until_ms: i64) -> (Delivery, BudgetWindow, Health, Receipt) {
     let kind = samples::destination("fixed").kind;
     let content = sample::sample_content(sample::sample_occurrence(START_MS), kind, String::new());

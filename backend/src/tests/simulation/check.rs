@@ -36,7 +36,8 @@ impl Scenario {
         hosts.map(|host| (event_of(*host).id(), *host)).collect()
     }
 
-    /// Checks that exactly the messages of the model were decided, each the same number of times.
+    /// Checks that the service decided exactly the messages of the model, each the same number of
+    /// times.
     fn check_sent(&self, deliveries: &[Delivery]) {
         let hosts = self.hosts();
         let number = |name: &str| name[1..].parse::<usize>().unwrap();
@@ -64,8 +65,8 @@ impl Scenario {
         assert!(updates > 50 && repeats > 20, "{updates} {repeats}");
     }
 
-    /// For rules that were not edited, checks that exactly the expected openings were notified,
-    /// separately or in a group, and their ends.
+    /// For rules that were not edited, checks that exactly the expected openings and their closings
+    /// were notified, separately or in a group.
     fn check_gathered(&self, deliveries: &[Delivery]) {
         let hosts = self.hosts();
         let number = |name: &str| name[1..].parse::<usize>().unwrap();
@@ -131,8 +132,8 @@ impl Scenario {
         );
     }
 
-    /// Whether a rule that groups correctly sent no message: the occurrence had ended, or no longer
-    /// matched, before the group's message was created.
+    /// Whether a rule that groups was right to send no message: the occurrence had ended, or no
+    /// longer matched, before the message of the group was created.
     fn is_skipped(&self, &(rule, _, host, number): &(usize, usize, usize, usize)) -> bool {
         let occurrence = &self.model.lines[&host][number - 1];
         let triggers = self.model.rules[&rule].triggers.iter();
@@ -272,7 +273,8 @@ fn check_digests(deliveries: &[Delivery]) {
         });
         let mut ends: Vec<_> = of_it.filter_map(|it| it.end_ms).collect();
         ends.sort_unstable();
-        // The end of one window, the whole next one, and a single delivery over budget from before.
+        // Messages at the end of one window, those of the next window, a digest, and a single
+        // delivery that was over the budget of an earlier window.
         let most = 2 * BUDGET.messages as usize + 2;
         for window in ends.windows(most + 1) {
             assert!(window[most] - window[0] >= per_ms, "d{number}: {window:?}");
@@ -282,8 +284,7 @@ fn check_digests(deliveries: &[Delivery]) {
     assert!(digests > 3, "only {digests} digests");
 }
 
-/// Checks that ends were never reported before the corresponding beginnings, separately or in a
-/// digest.
+/// Checks that no closing was sent before its opening, neither separately nor in a digest.
 fn check_order(deliveries: &[Delivery]) {
     let by_id: HashMap<_, _> = deliveries.iter().map(|it| (it.id, it)).collect();
     let mut opened: BTreeMap<_, i64> = BTreeMap::new();
@@ -317,8 +318,8 @@ fn check_order(deliveries: &[Delivery]) {
     assert!(ends > 20, "only {ends} closings were sent");
 }
 
-/// Checks that requests with the same id have the same message, at most one per attempt. The last
-/// one may be in the reduced form.
+/// Checks that all requests of a delivery have the same message, and that there is at most one per
+/// attempt. The last request may be in the reduced form.
 fn check_received(delivery: &Delivery, number: usize, seen: &[ReceivedRequest]) {
     assert!(seen.len() <= delivery.attempts as usize, "{delivery:?}");
     for request in seen {

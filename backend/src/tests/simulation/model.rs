@@ -1,4 +1,4 @@
-//! An independent model of the receivers and contents of notifications, reduced to the contract.
+//! An independent, minimal model of the notifications that are sent: their receivers and contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::domain::{Severity, Status};
 pub(super) struct Trigger {
     pub(super) site: usize,
     pub(super) level: Severity,
-    /// Whether the rule matches closed events, and reports them.
+    /// Whether the trigger matches closed events, so that the rule notifies about them.
     pub(super) closed: bool,
 }
 
@@ -42,9 +42,9 @@ pub(super) struct Occurrence {
     acknowledged_severity: Option<Severity>,
     pub(super) last_seen_ms: i64,
     pub(super) count: u64,
-    /// The earlier of the newest event's timestamp and its arrival.
+    /// The timestamp or the time of arrival of the newest event, whichever is earlier.
     order_ms: i64,
-    /// Whether the event was suppressed from its start, and not open since.
+    /// Whether the occurrence was suppressed when it began, and has not been open since.
     never_open: bool,
     /// Notifications, by rule.
     notes: BTreeMap<usize, Note>,
@@ -64,7 +64,7 @@ struct Note {
     last_ms: i64,
     cleared: bool,
     destinations: BTreeSet<usize>,
-    /// The severity and the flag last notified.
+    /// The last notified severity and acknowledged flag.
     known: (Severity, bool),
 }
 
@@ -102,7 +102,7 @@ struct RuleQuestion<'a> {
     now_ms: i64,
     /// Rules that have sent updates.
     updated: &'a BTreeSet<usize>,
-    /// Notifications held before.
+    /// Notifications held before the change.
     waited: &'a BTreeMap<usize, HeldNotification>,
 }
 
@@ -146,7 +146,7 @@ impl Model {
         self.notify(event.host, &changed, now_ms);
     }
 
-    /// Sets the status or the flag of a host's newest occurrence, as an operator does.
+    /// Sets the status or acknowledged flag of a host's newest occurrence, as an operator does.
     pub(super) fn set(
         &mut self,
         host: usize,
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// Evaluates open occurrences for a rule that was stored with that option.
+    /// Evaluates open occurrences for a rule that was stored with the option to notify about them.
     pub(super) fn notify_open(&mut self, number: usize, now_ms: i64) {
         let hosts: Vec<_> = self.lines.keys().copied().collect();
         for host in hosts {

@@ -21,7 +21,7 @@ pub(super) enum Mood {
     Refuses,
     /// Accepts the connection and never responds.
     Hangs,
-    /// Responds with 410 until it is fixed.
+    /// Responds with 410 until the destination is fixed.
     ReturnsGone,
     /// Requests a pause when it first gets a message.
     Busy,

@@ -39,7 +39,7 @@ use crate::{
 };
 
 const MINUTE_MS: i64 = 60_000;
-/// Rules for good destinations, with a site each; there is one more for every misbehaving one.
+/// Number of rules with good destinations. Each misbehaving destination has one further rule.
 const GOOD_RULES: usize = 45;
 const GOOD_SITES: usize = 40;
 const GOOD: usize = 15;
@@ -72,7 +72,7 @@ pub(super) struct Scenario {
     pub(super) model: Model,
     pub(super) moods: Vec<Mood>,
     pub(super) schedule: Vec<Duration>,
-    /// Number of cancelled deliveries to the destination that no longer exists.
+    /// Number of cancelled deliveries to the destination that responds with 410.
     pub(super) cancelled: usize,
     random: StdRng,
     clock: Arc<ManualClock>,
@@ -81,7 +81,7 @@ pub(super) struct Scenario {
     /// Whether notifications released together are gathered into one group; the model counts them
     /// one by one.
     pub(super) gathers: bool,
-    /// The rules that were edited, or whose triggers were.
+    /// Rules that were edited, or whose triggers were edited.
     pub(super) edited: BTreeSet<usize>,
 }
 
@@ -94,8 +94,8 @@ impl Scenario {
         let schedule = SCHEDULE_SECONDS.map(Duration::from_secs).to_vec();
         let mut config = Config::new("unused");
         config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
-        // The only real time: the timeout for the receiver that hangs. The timeout of the others is
-        // too long to be reached on a busy machine.
+        // This timeout is the only real time, and only for the receiver that hangs. The others have
+        // a timeout that is not exceeded even on a busy machine.
         config.delivery.timeout = Duration::from_millis(200);
         config.delivery.schedule.clone_from(&schedule);
         config.shared = SharedSettings {
@@ -379,7 +379,7 @@ impl Scenario {
         }
     }
 
-    /// Evaluates held notifications, like the review of due holds.
+    /// Evaluates held notifications, as the service does when holds are due.
     async fn review(&mut self) {
         let deciding = self.service.deciding().clone();
         let review = PendingReview::new(deciding, self.service.intake().clone());
@@ -431,7 +431,7 @@ impl Scenario {
         assert!(submitted.failed.is_empty());
     }
 
-    /// Sets the status or the flag of some occurrence.
+    /// Sets the status or acknowledged flag of some occurrence.
     async fn operate(&mut self) {
         let host = self.random.random_range(0..self.hosts);
         let status = Status::ALL[self.random.random_range(0..Status::ALL.len())];
@@ -468,7 +468,7 @@ impl Scenario {
         match self.random.random_range(0..12) {
             0 => {
                 self.model.rules.remove(&number);
-                // Only recorded, so no closing is outstanding.
+                // A shadow rule only records messages, so no closing is outstanding.
                 if !is_shadow(number) {
                     self.model.deleted.insert(number, rule);
                 }
@@ -500,7 +500,7 @@ impl Scenario {
         }
     }
 
-    /// Cancels the first delivery that waits for the destination that no longer exists.
+    /// Cancels the first delivery that waits for the destination that responds with 410.
     async fn cancel(&mut self) {
         let all = samples::all::<Delivery>(self.service.store()).await;
         let name = format!("d{GONE}");
@@ -537,7 +537,7 @@ impl Scenario {
 /// The name of an event that inhibits all other events of its site.
 pub(super) const OUTAGE: &str = "outage";
 
-/// Returns the inhibition of a site during an outage in it.
+/// Returns the inhibition of all events of a site during its outage.
 pub(super) fn inhibition() -> Inhibition {
     let named = |name: &str| Query {
         clause: Clause::Equals("name".into(), Literal::Text(name.into())),
@@ -555,7 +555,7 @@ pub(super) fn inhibition() -> Inhibition {
     }
 }
 
-/// Whether a rule groups events, which includes released ones.
+/// Whether a rule groups events, including those released from a hold.
 pub(super) fn groups(rule: usize) -> bool {
     rule < GOOD_RULES && rule % 9 == 7
 }

@@ -269,7 +269,8 @@ async fn no_secret_is_stored_in_plain_text() {
 async fn free_space_limits_the_accepted_sets() {
     let disk = rustix::fs::statvfs(std::env::temp_dir()).unwrap();
     let free_bytes = disk.f_bavail * disk.f_frsize;
-    // The floor, the accepted change sets, and whether events are accepted.
+    // The minimum of free space, the change sets that are accepted, and whether events are
+    // accepted.
     let all = [DiskShare::AboveFloor, DiskShare::Reserve, DiskShare::All];
     for (floor_bytes, accepted) in [
         (0, &all[..]),
@@ -360,7 +361,7 @@ async fn folder_or_key_writable_by_others_is_refused() {
         set_mode(path, right);
         drop(open_store(&config).await.unwrap());
     }
-    // A key file that the group can read is logged, and is not an error.
+    // A key file that is readable by its group causes a warning in the log, not an error.
     set_mode(&key, 0o640);
     drop(open_store(&config).await.unwrap());
 }

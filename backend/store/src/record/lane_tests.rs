@@ -1,4 +1,4 @@
-//! The service's own changes yield to other changes, in a folder and in a database.
+//! Tests of the lanes of the service's own changes, in a folder and in a database.
 
 use std::sync::Arc;
 

@@ -27,7 +27,7 @@ const NOW_MS: i64 = 1_800_000_000_000;
 
 /// A modification of a backup folder.
 type Damage = Box<dyn Fn(&Path)>;
-/// A modification of the steps.
+/// A modification of the steps in a backup.
 type Forgery = Box<dyn FnOnce(&mut Vec<Vec<u8>>)>;
 
 struct Setup {
@@ -263,7 +263,7 @@ async fn damaged_backup_leaves_no_store() {
     let remove =
         |name: &'static str| move |folder: &Path| fs::remove_file(folder.join(name)).unwrap();
     let foreign = format!("1 {}\n", STANDARD.encode([8; 32]));
-    // A link to the same bytes: its creator could change them at any time.
+    // A link to the same bytes is refused: its creator could change the bytes at any time.
     let link = |name: &'static str| {
         move |folder: &Path| {
             let elsewhere = folder.with_file_name(format!("elsewhere-{name}"));
@@ -410,7 +410,8 @@ fn forge(setup: &Setup, change: impl FnOnce(&mut Vec<Vec<u8>>), layout: u32) {
 
 #[tokio::test]
 async fn forged_backup_with_valid_checksums_is_refused() {
-    // The byte that turns a viewer into an admin, and the one that sends a secret to another port.
+    // Change the byte that makes a viewer an admin, and the byte that makes a secret go to another
+    // port.
     let replace = |from: &'static [u8], to: &'static [u8]| {
         move |steps: &mut Vec<Vec<u8>>| {
             let mut found = 0;

@@ -38,7 +38,7 @@ async fn with_clients() -> Store {
     store
 }
 
-/// Applies a change to a record at its current version.
+/// Applies a change that expects the current version of its record.
 async fn apply(store: &Store, mut change: Change) {
     if let Expect::Version(version) = &mut change.expect {
         let keys = [change.key.clone()];
@@ -97,7 +97,7 @@ async fn inconsistent_records_and_entries_are_reported() {
             },
             [not_found; 2],
         ),
-        // As many entries, but one of them differs.
+        // The number of entries is right, but one entry differs.
         (
             Change {
                 remove: vec![entry(1)],
@@ -145,7 +145,8 @@ async fn dangling_entries_are_reported_while_store_is_in_use() {
     assert!(findings.descriptions[0].contains("points to client `client 1` but does not match it"));
 }
 
-/// Creates, changes and deletes complete clients, rules and triggers as fast as possible.
+/// Creates, changes and deletes clients, rules and triggers as fast as possible, each with all of
+/// its index entries.
 async fn keep_changing(store: &Store, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     for number in 0_u64..2_000 {

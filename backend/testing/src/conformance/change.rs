@@ -272,7 +272,7 @@ pub async fn set_conflicts_once_its_definitions_changed(engine: &dyn Engine) {
     let before = rest_on(b"before", Some(made.position.previous())).await;
     assert!(is_conflict(&before), "{before:?}");
     rest_on(b"at", Some(made.position)).await.unwrap();
-    // Other changes have no effect.
+    // Changes other than definitions do not cause a conflict.
     let other = rest_on(b"still", Some(made.position)).await.unwrap();
     rest_on(b"ahead", Some(other.position)).await.unwrap();
     let edit = change(
@@ -287,8 +287,8 @@ pub async fn set_conflicts_once_its_definitions_changed(engine: &dyn Engine) {
     assert_eq!(read(engine, Kind::Occurrence, b"stale").await, None);
     rest_on(b"new", Some(edited.position)).await.unwrap();
     rest_on(b"none", None).await.unwrap();
-    // A concurrent decision and edit: the decision never depends on the state before the edit and
-    // comes after it.
+    // If a decision and an edit are concurrent, a decision that is based on the state before the
+    // edit never comes after the edit in the log.
     for round in 0..20_u8 {
         let position = engine.log_head().await.unwrap();
         let edit = [defines(insert(Kind::Trigger, &[round], b""))];
@@ -371,7 +371,7 @@ pub async fn additions_accumulate_and_zero_counters_are_removed(engine: &dyn Eng
 pub async fn addition_to_a_non_numeric_value_is_refused(engine: &dyn Engine) {
     let text = insert(Kind::Counter, b"a", b"no number");
     match apply(engine, vec![text]).await {
-        // An engine that adds in columns rejects it.
+        // An engine that stores counters in columns rejects the addition.
         Err(EngineError::Corrupt(_)) => {
             assert_eq!(read(engine, Kind::Counter, b"a").await, None);
             return;

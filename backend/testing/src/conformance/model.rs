@@ -15,7 +15,7 @@ use crate::{
 };
 
 const KINDS: [Kind; 4] = [Kind::Rule, Kind::Occurrence, Kind::Delivery, Kind::Attempt];
-/// One index whose entries stay and one whose entries move, both of occurrences.
+/// Two indexes of occurrences: the entries of the first stay, those of the second move.
 const INDEXES: [Index; 2] = [Index::OccurrenceByEvent, Index::OccurrenceByState];
 const STEPS: usize = 200;
 const WALKS: usize = 8;
@@ -106,7 +106,7 @@ fn stretch() -> impl Strategy<Value = (Range, Direction, usize)> {
     })
 }
 
-/// Reads a key range in all ways.
+/// Reads a key range by every kind of read.
 async fn seen_in(
     engine: &dyn Engine,
     versions: &Versions,
@@ -195,7 +195,7 @@ pub async fn random_walks_match_the_model(engine: &dyn Engine) {
     }
 }
 
-/// The engine's version for each version of the model, as each counts differently.
+/// The engine's version for each version of the model, since the two number versions differently.
 #[derive(Debug, Default)]
 struct Versions {
     ours: HashMap<u64, u64>,

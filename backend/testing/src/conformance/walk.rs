@@ -1,4 +1,4 @@
-//! Walking records, entries and the log.
+//! Conformance tests of listing records and entries, and of reading the log.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +104,7 @@ pub async fn last_record_is_found_under_each_prefix(engine: &dyn Engine) {
     }
     let entry = |key: &[u8]| Some(key.to_vec());
     assert_eq!(lead, [entry(b"b9"), entry(b"a2"), None, entry(b"a2"), None]);
-    // More keys than are read on the caller's thread.
+    // So many keys that they are not read on the caller's thread.
     let many = vec![b"a".to_vec(); 1_500];
     let found = engine
         .last_with_prefix(Index::OccurrenceByEvent, &many)
@@ -167,7 +167,7 @@ pub async fn kinds_and_indexes_are_separate(engine: &dyn Engine) {
     }
 }
 
-/// Returns a key of an event's id and the number of its occurrence.
+/// Returns an index key that consists of an event id and an occurrence number.
 fn of_event(number: u32) -> Vec<u8> {
     let spread = u128::from(number / 2).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
     [&spread.to_be_bytes()[..], &number.to_be_bytes()].concat()
@@ -176,7 +176,7 @@ fn of_event(number: u32) -> Vec<u8> {
 pub async fn removed_records_are_skipped(engine: &dyn Engine) {
     const RECORDS: u32 = 400;
     let (mut records, mut entries) = (BTreeMap::new(), BTreeMap::new());
-    // Removed and created again in several rounds, so that removals shadow rows, and rows shadow
+    // Remove and recreate records in several rounds, so that removals shadow rows, and rows shadow
     // removals.
     for round in 0..6_u32 {
         for number in (0..RECORDS).filter(|number| (number * 7 + round) % 3 == 0) {

@@ -76,7 +76,7 @@ pub fn later_delivery() -> Delivery {
     later
 }
 
-/// Returns a delivery of a mail that some addresses accepted and one rejected.
+/// Returns a delivery of a mail that the server accepted for some addresses and rejected for one.
 pub fn partial_delivery() -> Delivery {
     Delivery {
         recipients: Recipients {
@@ -183,7 +183,7 @@ pub fn alike_health() -> Health {
     }
 }
 
-/// Returns a delivery that waits for the end of another one, and may have arrived.
+/// Returns a delivery that may have arrived, and waits for another one to end.
 pub fn behind_delivery() -> Delivery {
     Delivery {
         in_thread: true,
@@ -202,7 +202,7 @@ pub fn uncertain_delivery() -> Delivery {
     }
 }
 
-/// Returns the health of a destination some of whose addresses are rejected.
+/// Returns the health of a mail destination with rejected addresses.
 pub fn refusing_health() -> Health {
     let refused = |address: &str, said: &str, is_permanent| RejectedRecipient {
         address: address.into(),

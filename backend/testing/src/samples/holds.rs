@@ -50,7 +50,7 @@ pub fn held_occurrence() -> Occurrence {
     }
 }
 
-/// Returns a suppressed occurrence whose receivers were sent a different state.
+/// Returns a suppressed occurrence whose state has changed since its last message.
 pub fn changed_occurrence() -> Occurrence {
     let mut occurrence = occurrence(9);
     occurrence.notified[0].cleared = false;
@@ -144,7 +144,7 @@ pub fn inhibition(called: &str) -> Inhibition {
     }
 }
 
-/// Returns an occurrence that is a source of one inhibition, and recently was one of another.
+/// Returns an occurrence that is a cause for one inhibition, and recently was one for another.
 pub fn cause() -> Occurrence {
     let mark = |number, until_ms| CauseMark {
         inhibition: id(number),
@@ -266,7 +266,7 @@ pub fn flapping_rule() -> Rule {
     }
 }
 
-/// Returns the occurrence whose thread another one continues.
+/// Returns the origin of a thread that another occurrence continues.
 fn thread() -> ThreadOrigin {
     ThreadOrigin {
         key: id(51),
@@ -325,7 +325,7 @@ pub fn waiting_delivery() -> Delivery {
     }
 }
 
-/// Returns a rule that only records.
+/// Returns a shadow rule, which only records messages.
 pub fn shadow_rule() -> Rule {
     Rule {
         shadow: true,
@@ -333,7 +333,7 @@ pub fn shadow_rule() -> Rule {
     }
 }
 
-/// Returns an occurrence whose messages a rule only recorded.
+/// Returns an occurrence whose messages a shadow rule recorded.
 pub fn shadowed_occurrence() -> Occurrence {
     let mut occurrence = occurrence(7);
     occurrence.notified[0].shadow = true;

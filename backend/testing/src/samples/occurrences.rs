@@ -80,8 +80,8 @@ pub fn occurrence(number: u32) -> Occurrence {
     }
 }
 
-/// Returns an occurrence whose newest event has a timestamp in the future, and after which an
-/// earlier one was reopened.
+/// Returns an occurrence whose newest event has a timestamp in the future, and whose predecessor
+/// was reopened after this one began.
 pub fn reopened_occurrence() -> Occurrence {
     Occurrence {
         received_ms: Some(AT_MS + 6),
@@ -133,7 +133,7 @@ pub fn reported_occurrence() -> Occurrence {
     }
 }
 
-/// Returns an occurrence that follows one ended by its reporters.
+/// Returns an occurrence that follows one which its reporters ended.
 pub fn reported_again_occurrence() -> Occurrence {
     let mut occurrence = reported_occurrence();
     occurrence.reports.ended_ms = Some(AT_MS - 90_000);
@@ -152,7 +152,7 @@ pub fn expiring_occurrence() -> Occurrence {
     }
 }
 
-/// Returns an occurrence with the basis of its decisions.
+/// Returns an occurrence with the data on which its decisions were based.
 pub fn evaluated_occurrence() -> Occurrence {
     let mut occurrence = occurrence(2);
     occurrence.content_ms = Some(AT_MS + 4);
@@ -169,7 +169,7 @@ pub fn evaluated_occurrence() -> Occurrence {
     occurrence
 }
 
-/// Returns an occurrence of an event that occurred before.
+/// Returns an occurrence of an event that had earlier occurrences.
 pub fn returned_occurrence() -> Occurrence {
     let earlier = |end_ms, by_sender| EarlierOccurrence {
         end_ms,

@@ -205,8 +205,8 @@ pub fn escalated() -> Occurrence {
     occurrence
 }
 
-/// Returns the occurrence of [`escalated`] with ids of pages and waiting methods, after a critical
-/// round.
+/// Returns the occurrence of [`escalated`] after a round for severity critical, with the ids of
+/// pages and waiting methods.
 pub fn identified_response() -> Occurrence {
     let mut occurrence = escalated();
     if let Some(response) = &mut occurrence.notified[0].response {

@@ -1,4 +1,4 @@
-//! Alerts from the webhook and from Prometheus.
+//! Tests of alerts from the webhook of Alertmanager and from Prometheus.
 
 use serde_json::json;
 
@@ -541,7 +541,8 @@ fn recorded_prometheus_and_alertmanager_requests_agree() {
     ];
     for (path, body, status) in recorded {
         let mut ask = Ask::body(body);
-        // Only the first recording has an end, which is later than the time of these tests.
+        // Only the first recording is closed by its `endsAt`, which is later than `NOW_MS`; the
+        // webhooks have a status.
         ask.now_ms = if path == ALERTS { i64::MAX } else { NOW_MS };
         let event = ask.event(path);
         assert_eq!(event.name, "DiskFull");

@@ -1,4 +1,4 @@
-//! `CloudEvents` in their three modes.
+//! Tests of `CloudEvents` in all three modes.
 
 use serde_json::json;
 

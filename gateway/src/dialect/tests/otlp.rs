@@ -7,7 +7,8 @@ use super::*;
 
 const PATH: &str = "/v1/logs";
 
-/// A response decoded with separate types: field 1 of field 1 is the number of rejected records.
+/// A response, decoded independently of the gateway's types. Field 1 of field 1 is the number of
+/// rejected records.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Response {
     #[prost(message, optional, tag = "1")]

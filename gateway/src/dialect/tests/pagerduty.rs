@@ -92,7 +92,7 @@ fn extra_fields_are_retained_except_the_routing_key() {
 #[test]
 fn change_events_are_closed_and_distinct() {
     let body = json!({"routing_key": "k", "payload": {
-        // Sent by a Python client of PagerDuty.
+        // A Python client of PagerDuty sends timestamps like this one.
         "summary": "deployed", "source": "ci", "timestamp": "2026-01-31T08:00:00+00:00Z",
     }});
     let ask = Ask::body(body.to_string());

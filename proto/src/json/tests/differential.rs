@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Subject, normalized};
 
-/// Bytes from which messages are built; zeros when exhausted, so that shrinking simplifies them.
+/// Bytes from which messages are built. Zeros follow the last one, so that shrinking simplifies the
+/// message.
 struct Choices<'a>(std::slice::Iter<'a, u8>);
 
 impl Choices<'_> {
@@ -115,8 +116,8 @@ impl Choices<'_> {
         }
     }
 
-    /// Multiples of 1/64: for other numbers, the last digit of the JSON parser may differ from the
-    /// shortest form.
+    /// Returns a multiple of 1/64: other numbers may differ from the shortest form in the last
+    /// digit that the JSON parser reads.
     fn double(&mut self) -> Value {
         match i32::from_le_bytes(std::array::from_fn(|_| self.next())) {
             -1 => json!("NaN"),
@@ -233,7 +234,7 @@ fn accepted_text_parses_as_in_the_reference() {
 }
 
 #[test]
-fn invalid_bytes_are_an_error_and_never_panic() {
+fn random_bytes_cause_an_error_or_give_valid_json() {
     let subject = Subject::kinds();
     proptest!(|(bytes in prop::collection::vec(any::<u8>(), 0..60))| {
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Lenient reading: fields that are ignored and entries that are set aside.
+//! Lenient reading: unknown fields are ignored, and invalid entries are reported separately.
 
 use super::Subject;
 use crate::json::{

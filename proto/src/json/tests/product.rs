@@ -1,4 +1,4 @@
-//! The messages of this crate, typed and by name, to JSON and back.
+//! Converts messages of this crate to JSON and back, by their Rust type and by name.
 
 use crate::{
     cloud::Event,
@@ -63,7 +63,7 @@ fn every_invalid_field_is_reported_with_its_path() {
 }
 
 #[test]
-fn invalid_json_and_invalid_messages_are_clear_errors() {
+fn invalid_json_and_invalid_messages_cause_clear_errors() {
     let of_text = |text: &[u8]| {
         json::from_json::<CreateRuleRequest>(text)
             .unwrap_err()

@@ -26,8 +26,8 @@ impl Case {
     }
 }
 
-/// Deliberate differences. Python parses numbers with `int()` and `float()`, and reads lists as
-/// empty objects; other implementations of Google reject most of these.
+/// Deliberate differences. Python parses numbers with `int()` and `float()`, and reads empty lists
+/// as empty objects. Google's implementations for other languages reject most of these texts.
 const DIFFERENCES: &[(&str, &[&str], &[&str])] = &[
     (
         "signs, leading zeros and underscores make no JSON number",
@@ -102,7 +102,7 @@ const NUMBERS: &[&str] = &[
     "aFloat",
     "aDouble",
 ];
-/// Texts of other shapes with deliberate differences.
+/// Deliberate differences in texts that do not consist of one field and its value.
 const OTHER_DIFFERENCES: &[&str] = &["[]", r#"{"aBool":true,"a_bool":true}"#];
 
 fn differs_on_purpose(json: &str) -> bool {
@@ -148,7 +148,7 @@ fn difference(subject: &Subject, case: &Case) -> Option<String> {
             let theirs = case.out.as_deref().expect("an accepted string round-trips");
             let parse = |text: &str| normalized(serde_json::from_str(text).unwrap());
             let ours = subject.write(&wire);
-            // NaN never equals NaN. Python writes seven digits of a float.
+            // NaN never equals NaN. Python writes only seven digits of a float.
             let same = message == expected || json.contains(r#"aN""#);
             let short = json.starts_with(r#"{"aFloat":"#);
             (!same || !(short || parse(&ours) == parse(theirs)))

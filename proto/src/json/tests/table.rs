@@ -1,9 +1,9 @@
-//! A table of JSON and its outcome.
+//! A table of accepted and rejected JSON.
 
 use super::{Subject, normalized};
 use crate::json::read::RejectReason;
 
-/// Accepted JSON, and the same after a round trip.
+/// Accepted JSON, and its form after a round trip.
 const ACCEPTED: &[(&str, &str)] = &[
     ("{}", "{}"),
     (" { } \n", "{}"),

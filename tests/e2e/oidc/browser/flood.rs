@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{Browser, Method, PAGE, World, json, settings};
 
-/// Starts a sign-in from this local address; returns the status line of the response.
+/// Starts a sign-in from this local address, and returns the status line of the response.
 async fn begins_from(address: &str, gateway: SocketAddr) -> String {
     let socket = TcpSocket::new_v4().unwrap();
     socket

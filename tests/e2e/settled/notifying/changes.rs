@@ -1,4 +1,4 @@
-//! Notifications: changes that count, regardless of their author.
+//! Notifications: changes on which rules are evaluated, by senders, operators or the service.
 
 use bellwether_tests::{eventually::eventually, receiver::Receiver, world::World};
 use serde_json::json;
@@ -195,7 +195,7 @@ async fn ageing_is_evaluated_like_any_change() {
             plays.push((case.name, play, expected));
         }
     }
-    // A service processes due changes at startup, and then once per minute.
+    // Restart the service, which closes due events at startup and then once per minute.
     world.terminate();
     world.start_again();
     for (name, mut play, expected) in plays {

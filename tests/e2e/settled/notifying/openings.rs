@@ -124,7 +124,7 @@ async fn openings_are_sent_only_for_open_occurrences() {
     .await;
 }
 
-/// Returns a clause about the status that is always true.
+/// Returns a clause about the status that matches every status.
 fn not_closed_or_all() -> Value {
     json!({"greaterAndEquals": {"field": "status", "value": "open"}})
 }

@@ -1,4 +1,4 @@
-//! Notifications: the reference topic `notifications`, sentence by sentence.
+//! Notifications: a test of each sentence in the reference topic `notifications`.
 
 use serde_json::json;
 

@@ -80,7 +80,7 @@ fn default_file_shows_the_actual_defaults() {
     let parsed_gateway = message.gateway_config();
     let parsed_metrics = message.service.metrics.listen;
     let mut message = message.backend_config().unwrap();
-    // Metrics have no separate address unless it is set.
+    // Ignore the address of the metrics, which has no default.
     message
         .egress
         .own
@@ -572,7 +572,7 @@ fn context_selects_a_service_by_name() {
         (lab.connect.as_deref(), lab.read_only),
         (Some("http://lab:8481"), false)
     );
-    // A flag overrides the context; without a context, none of its settings apply.
+    // A flag overrides the context. Without a context, the settings of no context apply.
     let own = entered(Some("prod"), Some("http://127.0.0.1:2")).unwrap();
     assert_eq!(own.connect.as_deref(), Some("http://127.0.0.1:2"));
     let none = entered(None, None).unwrap();

@@ -1,4 +1,4 @@
-//! Properties of `update`: no key sequence panics or writes without a confirmation.
+//! Properties of `update`: no key sequence causes a panic, or a write without a confirmation.
 
 mod answers;
 mod copying;
@@ -212,7 +212,7 @@ fn undo_removes_a_note_and_restores_a_rule() {
         _ => None,
     };
     assert_eq!(enabled(&press(&mut model, "5o")), Some(true));
-    // Another client has already disabled it.
+    // Another client has already disabled the rule.
     assert_eq!(press(&mut model, "U"), []);
     press(&mut model, "o");
     let mut rule = object(Kind::Rule);
@@ -427,7 +427,7 @@ fn idle_event_list_wakes_only_for_counts() {
     assert_eq!(wait, Some(limits::TABS_MS));
 }
 
-/// Responds to the effects' request for events with older rows; returns the next effects.
+/// Responds with older rows to the request for events among the effects. Returns the next effects.
 fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<Effect> {
     let ticket = effects.iter().find_map(|effect| match effect {
         Effect::Send(Command::Call(ticket, call)) => {
@@ -546,7 +546,7 @@ fn ctrl_c_confirms_unsaved_input_and_a_second_quits() {
 }
 
 #[test]
-fn quit_asks_when_a_form_below_is_unsaved() {
+fn quitting_asks_for_confirmation_if_a_covered_form_is_unsaved() {
     let mut model = model(Role::Admin);
     press(&mut model, "3nx<Tab>name=x<C-t>");
     assert_eq!(model.page.route, Route::Report);
@@ -601,7 +601,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn random_keys_never_write_unconfirmed_or_panic(
+    fn random_keys_cause_no_unconfirmed_write_and_no_panic(
         presses in prop::collection::vec(any::<prop::sample::Index>(), 1..80),
         size in prop::sample::select(vec![(1_u16, 1_u16), (20, 5), (60, 15), (80, 24)]),
         lost in prop::option::of(0_usize..80),
@@ -616,7 +616,7 @@ proptest! {
                 let down = LinkState::Down { failure, retry_in_ms: 200 };
                 handle_server_update(&mut model, ServerUpdate::Link(down));
             }
-            // The dialog for a silence already shows the counts.
+            // The dialog that creates a silence shows the counts, so it is a confirmation too.
             let is_confirming = matches!(
                 model.overlay,
                 Some(

@@ -68,7 +68,7 @@ pub(super) async fn service() -> Service {
         });
         service.create("Rule", &rule).await;
     }
-    // The service rejects control characters in names.
+    // Remove control characters from names, where the service rejects them.
     let events = texts.iter().enumerate().map(|(number, text)| cloud::Event {
         name: text.replace(char::is_control, ""),
         r#type: (*text).to_owned(),

@@ -7,7 +7,7 @@ pub(super) enum Setting {
     Stocked,
     Empty,
     ReadOnly,
-    /// The stocked service; another client has changed the edited resource.
+    /// The stocked service, after another client has changed the edited resource.
     Changed,
     Refused,
     /// A service that becomes unreachable after loading.
@@ -99,7 +99,8 @@ impl Setting {
     }
 }
 
-/// Returns the scenes of a setting, with every existing screen included.
+/// Returns the scenes of a setting. Those of a stocked and of an empty service include every
+/// screen.
 pub(super) fn all(setting: Setting) -> Vec<Scene> {
     let scene = |name: String, keys: String| Scene {
         name,

@@ -1,4 +1,4 @@
-//! Styles as letters: one per meaning, in upper case on the selected row.
+//! Styles as letters: each meaning has a letter, in upper case on the selected row.
 
 use std::collections::HashSet;
 
@@ -13,8 +13,8 @@ const NONE: Modifier = Modifier::empty();
 const HEADING: Modifier = Modifier::BOLD.union(Modifier::DIM);
 const BAR: Modifier = Modifier::BOLD.union(Modifier::UNDERLINED);
 
-/// Whether a cell is part of a chart or bar, whose colours combine two meanings; without colours,
-/// shades distinguish them.
+/// Whether a cell is part of a chart or bar. The colours of such a cell combine two meanings, which
+/// shades distinguish without colours.
 fn is_plot(symbol: &str) -> bool {
     "▁▂▃▄▅▆▇█▀░▒▓".contains(symbol) && symbol.trim() != ""
 }
@@ -94,7 +94,7 @@ pub(super) fn grid(buffer: &Buffer) -> String {
     out
 }
 
-/// Reduces each measured figure to one cell, regardless of its digits, as in the text of a
+/// Reduces each measured figure to one cell, whatever its number of digits, as in the text of a
 /// snapshot.
 fn steady(mut cells: Vec<(&str, char)>) -> Vec<(&str, char)> {
     for unit in MEASURED {
@@ -165,7 +165,7 @@ impl Letters {
                 let drawn = message(other.style());
                 let known = self.styles.entry(letter).or_default();
                 let before = known.entry(theme.as_str()).or_insert_with(|| drawn.clone());
-                // A selected row has one colour only where it is drawn reversed.
+                // Skip selected rows: they have a single style only in themes that reverse them.
                 if letter == '#' {
                     continue;
                 }

@@ -262,10 +262,11 @@ impl World {
         self.api.put_events(&events).await.unwrap();
     }
 
-    /// Waits until both messages of each event are sent, the given number of others waits, and the
-    /// service has reported its own events.
+    /// Waits until two messages per event have ended, `waiting` others wait, and the service has
+    /// reported its own events.
     async fn settle(&mut self, events: usize, waiting: usize) {
-        // A silence and a pause, and dead deliveries from the first severe one on.
+        // The own events: about a silence and a pause, and about dead deliveries once a severe one
+        // has died.
         let own = if events == 0 { 2 } else { 3 };
         let wanted = (2 * events, waiting, json!(36 + events + own));
         let end = Instant::now() + PATIENCE;
@@ -288,7 +289,7 @@ impl World {
     }
 }
 
-/// Units of figures that differ between runs.
+/// Units whose figures differ between runs.
 pub(super) const MEASURED: [&str; 3] = [" ms", " MB", " GB free"];
 
 /// Removes the figures before a unit, and keeps the position of the text after it.
@@ -310,9 +311,7 @@ fn without_figures(line: &str, unit: &str) -> String {
     before + unit + &without_figures(after, unit)
 }
 
-/// Replaces the random parts of ids and keys with letters of the same width.
-/// Replaces the time in the header at which the service was last heard, which depends on the speed
-/// of the machine.
+/// Replaces the time of the last response in the header, which depends on the speed of the machine.
 fn with_fixed_header_time(line: String) -> String {
     const TIME: &str = "12:10:44";
     match line.find("12:1") {

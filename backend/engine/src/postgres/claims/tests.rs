@@ -53,7 +53,7 @@ fn losing_a_node_moves_only_its_slots() {
 }
 
 #[test]
-fn slots_of_dead_nodes_are_claimed_and_of_live_nodes_awaited() {
+fn slots_are_claimed_from_dead_nodes_and_awaited_from_live_nodes() {
     let nodes = living(&[1, 2]);
     // The dead node owned all slots, and was the leader.
     let division = SlotAssignment::compute([1; 16], true, &nodes, &held_by(|_| 9));
@@ -97,7 +97,7 @@ fn slots_are_handed_over_in_batches_once_vacated() {
     assert!(!claims.vacate(slot, number), "it has already left");
     assert_eq!(claims.request_leave(&division), [(slot, [1; 16])]);
 
-    // The other node is gone before the handover, so the report does not count the next time.
+    // The other node leaves before the handover, so the slot must be reported as vacated again.
     let alone = SlotAssignment::compute([2; 16], true, &living(&[2]), &held_by(|_| 2));
     assert_eq!(claims.request_leave(&alone), []);
     claims.publish(&alone);
@@ -108,7 +108,7 @@ fn slots_are_handed_over_in_batches_once_vacated() {
 }
 
 #[test]
-fn failing_node_releases_slots_and_rests_with_backoff() {
+fn failing_node_releases_slots_and_pauses_with_backoff() {
     let (claims, clock) = claims();
     claims.set_writer([7; 16]);
     claims.set_owns_slots(true);
@@ -151,11 +151,11 @@ fn node_pauses_ownership_only_while_another_node_owns_slots() {
     }
     assert!(claims.resume_ownership_if_needed(&nodes));
     assert_eq!(claims.active_writer(), Some([7; 16]));
-    // The next rest is longer, although this one was cut short.
+    // The next pause is longer, although this one was cut short.
     assert!(claims.pause_ownership(true));
     clock.advance(STORE_REST_TIME_MIN.mul_f64(1.5));
     assert_eq!(claims.active_writer(), None);
-    // A node that shuts down does not come back.
+    // A node that shuts down does not resume ownership.
     claims.set_owns_slots(false);
     assert!(!claims.resume_ownership_if_needed(&nodes));
 }

@@ -46,7 +46,7 @@ fn with_new(other: Change) -> crate::ChangeSet {
     vec![insert(Kind::Occurrence, b"new"), other].into()
 }
 
-/// Returns sets that must not be committed once the rule `r` was created.
+/// Returns sets that must not be committed after the rule `r` has been created.
 fn wrong(made: ApplyResult) -> [(&'static str, Token, crate::ChangeSet); 6] {
     let fine = || with_new(insert(Kind::Delivery, b"d"));
     let rule = |expect, action| with_new(Change::new(Kind::Rule, b"r", expect, action));

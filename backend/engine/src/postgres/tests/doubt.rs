@@ -24,7 +24,7 @@ use crate::{
 const CALLERS: u8 = 6;
 const CALLS: u8 = 60;
 
-/// Starts a proxy that cuts each connection after a while when requested.
+/// Starts a proxy that cuts each connection after a random time, once `begun` is set.
 async fn cutting(to: SocketAddr, begun: watch::Receiver<bool>) -> (SocketAddr, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let own = listener.local_addr().unwrap();
@@ -37,7 +37,7 @@ async fn cutting(to: SocketAddr, begun: watch::Receiver<bool>) -> (SocketAddr, J
                 let Ok(mut to) = TcpStream::connect(to).await else {
                     return;
                 };
-                // Some must live long enough to succeed on a slow machine too.
+                // Some connections must last long enough for a commit on a slow machine.
                 let longest_ms = [60, 240, 960, 3_840][rand::random_range(0..4)];
                 let life = Duration::from_millis(rand::random_range(20..longest_ms));
                 let end = async {

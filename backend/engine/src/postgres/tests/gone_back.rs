@@ -15,13 +15,13 @@ use crate::{
     kind::Kind,
 };
 
-/// Statements that change the log of a store with five steps, and whether that loses commits.
+/// Statements that change a log with five steps, and whether the statement loses commits.
 const CASES: [(&str, bool); 5] = [
     ("DELETE FROM log WHERE place = 5", true),
     ("DELETE FROM log WHERE place >= 2", true),
     ("UPDATE log SET writer = 'another' WHERE place = 5", true),
     ("UPDATE log SET batch = batch + 1 WHERE place = 5", true),
-    // Old steps are trimmed in this way.
+    // This is how old steps are trimmed.
     ("DELETE FROM log WHERE place < 5", false),
 ];
 

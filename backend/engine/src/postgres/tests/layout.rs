@@ -85,7 +85,7 @@ async fn first_layout_is_migrated_with_its_data() {
     }
     let found = migration::migrate(&address).await.unwrap().unwrap();
     assert_eq!(found.version, 1);
-    // Nodes of an earlier version that still run neither lead nor write any more.
+    // Running nodes of an earlier version no longer lead or write.
     let text = format!(
         "SELECT node = '' AND renewed = 'infinity' AND NOT EXISTS (SELECT 1 FROM {schema}.writer) \
          FROM {schema}.holder"

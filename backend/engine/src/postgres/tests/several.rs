@@ -66,7 +66,7 @@ async fn every_node_writes_and_only_leader_uses_leader_lane() {
     let waits = timeout(Duration::from_secs(3), second.wait_for_leadership()).await;
     waits.expect_err("the first node is alive and leads");
 
-    // As if the first node had been suspended for long.
+    // Simulate a long suspension of the first node.
     let session = Session::open(&address, Role::Writer).await.unwrap();
     let text = format!(
         "UPDATE {}.claim SET epoch = epoch + 1, node = '', writer = ''",
@@ -88,7 +88,7 @@ async fn every_node_writes_and_only_leader_uses_leader_lane() {
         .unwrap();
     first.apply(Lane::Bulk, insert(b"f").into()).await.unwrap();
 
-    // No one waits for a node that left.
+    // The first node leads without waiting for the one that left.
     second.close().await.unwrap();
     leads(&first).await;
     first
@@ -117,8 +117,7 @@ fn claims(engine: &PostgresEngine) -> Vec<Claim> {
     all.collect()
 }
 
-/// Waits until a node owns that many slots, while the others hand over the slots that they are to
-/// leave.
+/// Waits until a node owns `count` slots, while the others hand over their slots on request.
 async fn until_owns(engine: &PostgresEngine, others: &[&PostgresEngine], count: Range<usize>) {
     let owns = async {
         while !count.contains(&claims(engine).len()) {
@@ -134,7 +133,7 @@ async fn until_owns(engine: &PostgresEngine, others: &[&PostgresEngine], count: 
     timeout(LONG, owns).await.expect("it owns its share");
 }
 
-/// Waits until each node owns its share and has no slots to leave, handing over along the way.
+/// Hands over slots until each node owns its share and has none left to hand over.
 async fn until_divided(nodes: &[&PostgresEngine]) {
     let divided = async {
         let (mut since, mut before) = (Instant::now(), Vec::new());
@@ -179,7 +178,7 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
     first.apply(Lane::Owner, set).await.unwrap();
     assert!(first.is_ownership_certain());
 
-    // Another node gets its share; sets planned before are refused for the slots that moved.
+    // A second node gets its share. Sets planned earlier are refused for the slots that moved.
     let second = node(&address, "second").await;
     second.set_owns_slots(true);
     until_divided(&[&first, &second]).await;
@@ -218,7 +217,7 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
     let retained_set = owning(b"d", retained.clone());
     first.apply(Lane::Owner, retained_set).await.unwrap();
 
-    // A node without duties hands over all slots, and no node waits for one that left.
+    // A node that owns no slots hands over all of them, and no node waits for one that left.
     first.set_owns_slots(false);
     until_owns(&second, &[&first], 256..257).await;
     is_refused(&first.apply(Lane::Owner, owning(b"e", retained)).await);
@@ -233,7 +232,7 @@ async fn only_owner_writes_and_slots_move_only_when_idle() {
 }
 
 #[tokio::test]
-async fn dead_nodes_slot_is_claimed_only_after_its_open_commit() {
+async fn slot_of_dead_node_stays_unclaimed_while_a_commit_is_pending() {
     let Some(address) = fresh().await else { return };
     let first = node(&address, "first").await;
     first.set_owns_slots(true);
@@ -244,7 +243,7 @@ async fn dead_nodes_slot_is_claimed_only_after_its_open_commit() {
     let held = Session::open(&address, Role::Writer).await.unwrap();
     let schema = &address.schema;
     let slot = claims(&first)[0].slot;
-    // Like a commit of the first node, which dies in the middle.
+    // A pending commit of the first node, which then dies.
     let text = format!(
         "SET idle_in_transaction_session_timeout = 0; BEGIN; \
          SELECT 1 FROM {schema}.claim WHERE slot = {slot} FOR SHARE"
@@ -269,7 +268,7 @@ async fn database_outage_for_all_nodes_moves_no_slots() {
     second.set_owns_slots(true);
     until_divided(&[&first, &second]).await;
     let before = (claims(&first), claims(&second));
-    // No node gets a response for longer than the time after which it counts as dead.
+    // The nodes get no response for longer than the time after which a node counts as dead.
     let held = Session::open(&address, Role::Writer).await.unwrap();
     let schema = &address.schema;
     let text = format!(
@@ -284,7 +283,7 @@ async fn database_outage_for_all_nodes_moves_no_slots() {
     assert_eq!((claims(&first), claims(&second)), before);
 }
 
-/// Returns the owner of a store, the name of another role that uses it, and that role's address.
+/// Returns a session of the store's owner, and the name and the address of a second role.
 async fn clerk(address: &Address) -> (Session, String, Address) {
     let owner = Session::open(address, Role::Writer).await.unwrap();
     let role = address.schema.trim_matches('"').to_owned() + "_clerk";
@@ -302,8 +301,8 @@ async fn clerk(address: &Address) -> (Session, String, Address) {
     (owner, role, limited)
 }
 
-/// Ends the connections of a role whose last statement matches, once there is one, and denies it
-/// new ones.
+/// Denies a role new connections, and ends those whose last statement matches; waits until there is
+/// one.
 async fn cut(owner: &Session, role: &str, last: &str) {
     let limit = format!("ALTER ROLE {role} CONNECTION LIMIT 0");
     owner.client.batch_execute(&limit).await.unwrap();
@@ -331,7 +330,7 @@ async fn idle_leader_without_writer_connection_loses_leadership() {
     leads(&first).await;
     let second = node(&address, "second").await;
     cut(&owner, &role, "UPDATE%node SET works%").await;
-    // It is alive, and renews that over another connection.
+    // The first node still renews its registration, over another connection.
     let took_over =
         async { tokio::join!(first.wait_until_deposed(), second.wait_for_leadership()) };
     timeout(LONG, took_over)
@@ -377,7 +376,7 @@ async fn writing_leader_without_connection_hands_over_leadership() {
     let second = node(&address, "second").await;
     let set = insert(b"a");
     first.apply(Lane::Leader, set.into()).await.unwrap();
-    // The connection of the node is gone, and the node cannot open another one.
+    // The node loses its connection, and cannot open another one.
     let cut = format!(
         "ALTER ROLE {role} CONNECTION LIMIT 0; \
          SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity \
@@ -386,7 +385,7 @@ async fn writing_leader_without_connection_hands_over_leadership() {
     owner.client.batch_execute(&cut).await.unwrap();
     let refused = timeout(LONG, first.apply(Lane::Leader, insert(b"b").into())).await;
     let refused = refused.unwrap().unwrap_err();
-    // Whether it was sent before the connection ended is a race.
+    // The set may or may not have been sent before the connection ended.
     assert!(
         matches!(
             refused,

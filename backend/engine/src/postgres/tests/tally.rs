@@ -72,7 +72,7 @@ async fn counts_of_three_nodes_survive_concurrent_folding() {
     fold_idle_rows(&session, u64::MAX).await.unwrap();
     assert_eq!(rows(&session, &address.schema).await, (0, 1));
     assert_eq!(counter(&engines[1], b"all").await, all);
-    // A row that has changed since is left for the next fold.
+    // The fold skips a row that has changed in the meantime.
     add(&engines[0], b"all", &[1]).await;
     let newest = fold_idle_rows(&session, 0).await.unwrap();
     assert_eq!(rows(&session, &address.schema).await, (1, 1));

@@ -13,7 +13,7 @@ use crate::{
 
 /// The error message of an injected failure.
 const OWN_FAULT: &str = "the operation failed";
-/// Timeout for recovering automatically.
+/// Time within which the engine must recover.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn put(kind: Kind, number: u32, expect: Expect) -> Change {
@@ -39,7 +39,7 @@ async fn exists(engine: &RedbEngine, number: u32) -> bool {
     rows[0].is_some()
 }
 
-/// Writes until an operation of the disk has failed, and checks the results.
+/// Writes while some disk operations fail, and checks that no confirmed write is lost.
 async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
     let context = format!("operation {operation}, {failures} times");
     let disk = SimulatedDisk::default();
@@ -113,7 +113,8 @@ async fn failed_operations_are_reported_and_writes_continue() {
     assert!(failures > 10, "only {failures} failures were detected");
 }
 
-/// Writes and closes while operations of the disk fail. Returns whether closing succeeded.
+/// Writes and closes while some disk operations fail, and checks that no confirmed write is lost.
+/// Returns whether closing succeeded.
 async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: ErrorKind) -> bool {
     let context = format!("operation {operation}, {failures} times, {kind}");
     let disk = SimulatedDisk::default();
@@ -131,7 +132,7 @@ async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: Erro
     disk.fail_after(u64::MAX);
     for disk in [disk.without_unsynced(), disk] {
         if is_closed {
-            // A closed store does not require the log.
+            // A closed store is complete without its log.
             disk.edit_bytes(1, Vec::clear);
             disk.edit_bytes(2, Vec::clear);
         }
@@ -153,7 +154,7 @@ async fn cleanly_closed_store_has_all_data_in_its_file() {
                 for operation in 0..operations {
                     closed += u64::from(closes_at(settings, operation, failures, kind).await);
                 }
-                // Closing fails while the disk fails, but mostly succeeds after a single failure.
+                // Closing mostly succeeds after a single failure, and mostly fails after several.
                 let is_fine = closed > operations / 2;
                 assert_eq!(is_fine, failures == 1, "{closed} of {operations}, {kind}");
             }
@@ -176,7 +177,7 @@ async fn reads_wait_while_file_is_reopened() {
         failures += u32::from(written.is_err());
         match read {
             Ok(rows) => assert!(rows[0].is_some(), "{number}"),
-            // The injected failure hit this set itself.
+            // The injected failure hit this read itself.
             Err(error) => assert!(error.to_string().contains(OWN_FAULT), "{number}: {error}"),
         }
         disk.fail_after(u64::MAX);
@@ -257,7 +258,7 @@ async fn queued_writes_complete_when_engine_is_dropped() {
 }
 
 #[tokio::test]
-async fn failing_disk_is_observed_until_a_write_succeeds() {
+async fn failing_disk_is_reported_until_a_write_succeeds() {
     let disk = SimulatedDisk::default();
     let engine = open(&disk).unwrap();
     insert(&engine, 0).await.unwrap();

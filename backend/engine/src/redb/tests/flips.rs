@@ -16,7 +16,7 @@ use crate::{
 
 const RECORDS: u32 = 600;
 
-/// Returns a disk with records, whose service was closed or killed.
+/// Returns a disk with records, written by an engine that was closed or killed.
 async fn fill_disk(is_killed: bool) -> SimulatedDisk {
     let disk = SimulatedDisk::default();
     let engine = open_with(&disk, NARROW).unwrap();
@@ -34,10 +34,10 @@ async fn fill_disk(is_killed: bool) -> SimulatedDisk {
     }
     drop(engine);
     let engine = open(&disk).unwrap();
-    // The last commit before a crash cannot be distinguished from a torn one.
+    // This commit may be lost: a flipped bit in the last commit looks like a torn write.
     let last = Change::new(Kind::Health, b"last", Expect::Absent, Action::Put(vec![1]));
     engine.apply(Lane::Bulk, vec![last].into()).await.unwrap();
-    // Copied first, since dropping the engine would still write.
+    // Copy the disk first: dropping the engine writes to it.
     let killed = disk.copy();
     drop(engine);
     if is_killed { killed } else { disk }

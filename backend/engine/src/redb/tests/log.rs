@@ -26,8 +26,9 @@ fn append(wal: &mut Wal, positions: impl IntoIterator<Item = u64>) {
     }
 }
 
-/// Returns a log with reused files: frames of another generation, and frames that are already in
-/// the tree. File 1 has the frames 21 to 30, file 0 has 31 to 33 followed by older ones.
+/// Returns a log with reused files: they still contain frames of another generation, and frames
+/// that are already in the tree. File 1 has the frames 21 to 30; file 0 has 31 to 33, then older
+/// ones.
 fn log_with_reused_files() -> (SimulatedDisk, Wal) {
     let disk = SimulatedDisk::default();
     let mut wal = Wal::open(&disk, 64 * 1024).unwrap();
@@ -127,7 +128,7 @@ fn log_ends_before_a_torn_frame() {
 }
 
 #[test]
-fn changed_bit_is_damage_except_in_last_frame() {
+fn changed_bit_is_detected_except_in_last_frame() {
     let (disk, mut wal) = log_with_reused_files();
     append(&mut wal, [33]);
     let frame_bytes = |position| (24 + rows(position).len()).next_multiple_of(512);
@@ -145,7 +146,7 @@ fn changed_bit_is_damage_except_in_last_frame() {
         }
     }
     assert_eq!(read(&disk), Some(through(33)));
-    // In the other file, with the earlier frames.
+    // The same in the other file, which has the earlier frames.
     for at in START..START + 24 + rows(21).len() {
         disk.edit_bytes(2, |file| file[at] ^= 1);
         assert_eq!(read(&disk), None, "byte {at} of the other file");

@@ -13,7 +13,7 @@ use crate::{
 const FIRST_BYTES: usize = 256 * 1024;
 /// Number of rows that fit without growing the log file.
 const FEW: u32 = 20;
-/// Number of rows that make it grow.
+/// Number of rows that make the log file grow.
 const MANY: u32 = 400;
 
 type Damage = fn(&mut Vec<u8>);

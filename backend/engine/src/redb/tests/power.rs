@@ -51,7 +51,7 @@ async fn live(seed: u64) {
     let disk = SimulatedDisk::default();
     let settings = Settings {
         quick_repair_from: if seed % 4 < 2 { 0 } else { u64::MAX },
-        // From moving constantly to moving only when the log is full.
+        // From constant flushes to flushes only when the log is full.
         memory_bytes: [0, 8 * 1024, 64 * 1024, usize::MAX][random.random_range(0..4)],
         log_bytes: [8 * 1024, 128 * 1024][random.random_range(0..2)],
         fan: random.random_range(2..5),
@@ -148,8 +148,8 @@ impl Step {
     }
 }
 
-/// Applies the sets with an unknown outcome to the model: each must be there completely or not at
-/// all.
+/// Applies the sets with an unknown outcome to the model. Each must have been applied completely or
+/// not at all.
 async fn settle(engine: &RedbEngine, model: &mut Model, steps: Vec<Step>, seed: u64) {
     let found = contents(engine).await;
     for step in steps {

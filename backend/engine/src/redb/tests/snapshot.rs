@@ -21,7 +21,8 @@ use crate::{
 const KEYS: u8 = 5;
 const ROUNDS: u32 = 600;
 
-/// Changes each key in a round: its record, and its entry by event, whose key contains the round.
+/// Returns the changes of one round: each key's record, and its index entry, which contains the
+/// number of the round.
 fn round(number: u32, versions: Option<u64>) -> Vec<Change> {
     let entry = |key: u8, number: u32| Entry {
         index: Index::OccurrenceByEvent,
@@ -173,7 +174,7 @@ async fn last_changed_is_tracked_per_kind() {
     let head = engine.log_head().await.unwrap();
     assert_eq!(engine.last_changed(&[Kind::Rule, Kind::Occurrence]), head);
     drop(engine);
-    // Positions of the previous generation are unknown, so any kind may have changed at its end.
+    // After a restart, the positions are unknown, so any kind may have changed last.
     let engine = open_with(&disk, NARROW).unwrap();
     assert_eq!(engine.last_changed(&[Kind::Client]), head);
 }

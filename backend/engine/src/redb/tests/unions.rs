@@ -21,7 +21,7 @@ const SETS: u32 = 600;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn entry(number: u32) -> Entry {
-    // Random order, like event ids.
+    // The order looks random, like that of event ids.
     let event = u128::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
     Entry {
         index: Index::OccurrenceByEvent,
@@ -66,7 +66,7 @@ fn entries_in_runs(engine: &RedbEngine) -> u64 {
     tree.runs.iter().map(|(run, _)| run.count).sum()
 }
 
-/// Adds sets, and deletes the records of an earlier one with each.
+/// Adds sets. With each, deletes the records of an earlier set.
 async fn add_and_remove(engine: &RedbEngine, sets: std::ops::Range<u32>) {
     for set in sets {
         let of = |set: u32| set * EACH..(set + 1) * EACH;
@@ -80,7 +80,7 @@ async fn add_and_remove(engine: &RedbEngine, sets: std::ops::Range<u32>) {
 
 async fn has_little(engine: &RedbEngine) {
     let begun = Instant::now();
-    // At most half of the entries are tombstones and entries that those delete.
+    // At most half of the entries are tombstones or deleted by one.
     let most = u64::from(2 * REMAINING * EACH);
     while entries_in_runs(engine) > most {
         assert!(
@@ -111,7 +111,7 @@ async fn balanced_adds_and_removals_do_not_grow_runs() {
         let engine = open_with(&disk, settings).unwrap();
         add_and_remove(&engine, 0..SETS).await;
         has_little(&engine).await;
-        // The numbers of tombstones must be persistent.
+        // The number of tombstones must survive a restart.
         drop(engine);
         let engine = open_with(&disk, settings).unwrap();
         add_and_remove(&engine, SETS..SETS + 20).await;

@@ -246,7 +246,7 @@ fn group_message_describes_its_most_severe_member() {
             true,
             false,
         ),
-        // The closing message is due although the rule only records now.
+        // A closing message is due even though the rule has become a shadow rule.
         (
             decide_group(true, Some(&known), closed()),
             &["mail"],

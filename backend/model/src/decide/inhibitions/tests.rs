@@ -1,5 +1,5 @@
-//! In any graph of causes, a held occurrence is held by one that is not, and each part has one that
-//! is not.
+//! Tests of arbitrary graphs of causes: every held occurrence is reachable from one that is not
+//! held, and every connected component contains one that is not held.
 
 use proptest::prelude::*;
 
@@ -80,7 +80,7 @@ fn oldest_event_of_a_cycle_is_not_inhibited() {
         (2, vec![(0, 1), (1, 0)], vec![1, 0], vec![1]),
         (2, vec![(0, 1), (1, 0)], vec![0, 0], vec![0]),
         (3, vec![(0, 1), (1, 2), (2, 0)], vec![5, 4, 6], vec![1]),
-        // A ring with an effect, and one with an outside cause.
+        // A cycle that causes a further event, and a cycle with an outside cause.
         (3, vec![(0, 1), (1, 0), (1, 2)], vec![1, 2, 0], vec![0]),
         (3, vec![(0, 1), (1, 0), (2, 0)], vec![1, 2, 3], vec![2]),
     ] {

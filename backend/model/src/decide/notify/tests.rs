@@ -1,4 +1,4 @@
-//! Tests of the notifications of steps.
+//! Tests of the notifications that a step causes.
 
 mod delay;
 mod flapping;
@@ -289,7 +289,7 @@ fn receivers_of_a_closing_get_reopening_and_next_closing() {
 }
 
 #[test]
-fn latest_rule_decides_whether_a_closing_is_sent() {
+fn current_rule_decides_whether_a_closing_is_sent() {
     let mut life = Life::under(vec![rule("page", &[DISK_TRIGGER], &["hook"])]);
     life.event(|_| {});
     life.rules[0].send_updates = true;
@@ -312,7 +312,7 @@ fn latest_rule_decides_whether_a_closing_is_sent() {
 }
 
 #[test]
-fn late_event_only_raises_the_count() {
+fn late_event_only_increments_the_count() {
     let mut repeating = rule("page", &["everything"], &["hook"]);
     repeating.repeat = true;
     repeating.repeat_interval_seconds = 0;
@@ -356,7 +356,7 @@ fn updates_are_sent_for_severity_acknowledgement_and_closing() {
 }
 
 #[test]
-fn messages_name_the_state_of_the_previous_one() {
+fn message_contains_the_state_of_the_previous_message() {
     let reported = |life: &Life| {
         let content = &life.sent.last().unwrap().content;
         let previous = content.previous?;
@@ -390,7 +390,7 @@ fn messages_name_the_state_of_the_previous_one() {
 }
 
 #[test]
-fn repeat_names_the_severity_of_the_previous_message() {
+fn repeat_contains_the_severity_of_the_previous_message() {
     let mut repeating = rule("page", &[DISK_TRIGGER], &["hook"]);
     repeating.repeat = true;
     repeating.repeat_interval_seconds = 60;
@@ -551,7 +551,7 @@ fn closed_events_match_only_triggers_on_status() {
 }
 
 #[test]
-fn loop_guard_stops_events_passing_a_rule_twice() {
+fn loop_guard_stops_an_event_that_returns_to_a_rule() {
     let mut life = Life::under(vec![rule("page", &[DISK_TRIGGER], &["event", "hook"])]);
     let first = life.event_after(&[samples::id("page")], |_| {});
     assert_eq!(first, [notification("page", "hook", false)]);

@@ -282,7 +282,7 @@ fn shift_is_computed_twenty_years_after_first_hand_off() {
         "FREQ=DAILY",
         &["ana", "ben", "cleo"],
     )]));
-    // 7,305 days after the first one: a multiple of three.
+    // 7,305 days after the first hand-off, a multiple of three.
     let at_ms = parse_ms("2027-01-01T12:00:00Z");
     assert_eq!(daily.on_call_at(at_ms).contacts, [name("ana")]);
     assert_eq!(daily.on_call_at(at_ms - DAY_MS).contacts, [name("cleo")]);

@@ -48,7 +48,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("Report", "began_ms end_ms"),
     ("Reporter", "until_ms began_ms"),
     ("Reports", "began_ms ended_ms"),
-    // Times of day chosen by users.
+    // Points in time chosen by users.
     ("Client", "expire_ms"),
     ("ExpectedWindow", "start_ms"),
     ("Override", "start_ms end_ms"),
@@ -208,7 +208,7 @@ fn every_time_field_is_shifted_or_listed_as_exempt() {
 }
 
 #[test]
-fn hold_shifts_unless_it_ends_at_a_time_of_day() {
+fn hold_end_shifts_unless_chosen_by_a_user() {
     let hold = samples::held_occurrence().pending[0].held_by[0].clone();
     for kind in HoldKind::ALL {
         let before = HeldBy {
@@ -229,7 +229,7 @@ fn hold_shifts_unless_it_ends_at_a_time_of_day() {
 }
 
 #[test]
-fn held_response_is_evaluated_no_later_than_before() {
+fn review_of_a_held_response_is_not_postponed() {
     let mut response = Response::new(
         crate::domain::RecordId::from_parts(1, 1),
         &samples::policy("database"),

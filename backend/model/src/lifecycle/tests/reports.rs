@@ -1,20 +1,20 @@
-//! Reports of senders that repeat them, and of their replicas.
+//! Tests of alerts that a sender and its replicas report repeatedly.
 
 mod walk;
 
 use super::*;
 
-/// A reporter, and an alert with its beginning and, if it has ended, its end.
+/// A report: the reporter, the beginning of the alert, and its end; `None` while it is firing.
 type Said = (&'static str, i64, Option<i64>);
 
-/// A reporter, the lead of its clock and the duration of its reports of a firing alert, in seconds;
-/// `None` for one that does not repeat its reports.
+/// A reporter, the seconds by which its clock is ahead, and the seconds for which its report of a
+/// firing alert is valid; `None` if it does not repeat its reports.
 type Sender = (&'static str, i64, Option<i64>);
 
 const PROMETHEUS: Sender = ("", 0, Some(240));
 const ALERTMANAGER: Sender = ("", 0, None);
 
-/// Returns the event that a sender creates for an alert at a time of the service's clock.
+/// Returns the event that a sender creates for an alert at a time by the service's clock.
 fn reported_event(
     (_, ahead, lease): Sender,
     (reporter, began, end): Said,
@@ -98,8 +98,8 @@ impl Alert {
     }
 }
 
-/// Applies reports at each second. Returns the statuses of all occurrences, and the number of times
-/// one was opened or closed.
+/// Applies each report at its second. Returns the statuses of all occurrences, and the number of
+/// openings and closings.
 fn replay_reports(sender: Sender, reports: &[(i64, Said)]) -> (Vec<Status>, usize) {
     let mut alert = Alert::default();
     for (at, report) in reports {
@@ -110,7 +110,7 @@ fn replay_reports(sender: Sender, reports: &[(i64, Said)]) -> (Vec<Status>, usiz
     (alert.all.iter().map(|it| it.status).collect(), changes)
 }
 
-/// The case, the reports, the expected states, and the number of occurrences.
+/// The case, the reports, the expected statuses, and the number of openings and closings.
 type Row<'a> = (&'a str, Vec<(i64, Said)>, &'a [Status], usize);
 
 #[test]
@@ -232,7 +232,7 @@ fn reports_of_one_reporter_apply_in_arrival_order() {
             for lease in [PROMETHEUS.2, None] {
                 for ahead in [-60, -20, 0, 20, 60] {
                     let sender = (reporter, ahead, lease);
-                    // An earlier, longer expiry is only known for a named reporter.
+                    // An earlier and longer expiry is known only if the reporter has a name.
                     if reporter.is_empty() && lease.is_some() && ahead > 0 {
                         continue;
                     }

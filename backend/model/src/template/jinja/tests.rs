@@ -249,7 +249,7 @@ fn excessive_nesting_is_refused_before_parsing() {
     ] {
         assert!(parse(&source).is_err(), "{}", &source[..10]);
     }
-    // A long list is not a deep one.
+    // A long list is not deeply nested.
     let long = format!("{{{{ [{}1]|length }}}}", "a.b ~ 1, ".repeat(3_000));
     assert_eq!(render_jinja(&long, Escape::None).as_deref(), Ok("3001"));
     let calls = format!("{{{{ a{} }}}}", "|replace('x','y')".repeat(50));
@@ -380,7 +380,7 @@ fn rendering_cost_is_bounded() {
         "{% for a in m %}{{ t|regex_replace('.*[^A-Z]|[A-Z]', '') }}{% endfor %}",
         "{{ t|regex_replace('x*y|x', '') }}",
     ];
-    // Reading a million entries is not charged to the template.
+    // Reading variables with a million entries does not use up the budget of a template.
     let all = &mut Budget::for_message();
     parse("{{ m|length }}")
         .unwrap()

@@ -47,7 +47,7 @@ fn content(number: usize, severity: Severity, clear: bool, to: &Destination) -> 
     }
 }
 
-/// Decides a message for each of some events in one commit.
+/// Decides one message per event, all in one commit.
 async fn decide(
     world: &mut World,
     to: &Destination,
@@ -331,7 +331,7 @@ async fn recovered_receiver_gets_every_message_once() {
 }
 
 #[tokio::test]
-async fn kills_neither_lose_nor_double_fold_deliveries() {
+async fn kills_neither_lose_deliveries_nor_fold_them_twice() {
     let (mut world, receiver, to) = world(Reply::status(200)).await;
     let mut ids = Vec::new();
     for round in 0..40_usize {

@@ -1,4 +1,4 @@
-//! Tests of repeated crashes: unrelated messages do not pay for them, and a message that causes
+//! Tests of repeated crashes: they cost unrelated messages no attempts, and a message that causes
 //! them is given up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,8 @@ const PATIENT: DeliverySettings = DeliverySettings {
     budget: None,
 };
 
-/// Runs until `requests` requests arrived in total, is killed, and resumes interrupted deliveries.
+/// Runs the dispatcher until `requests` requests have arrived in total, kills it, and recovers the
+/// interrupted deliveries.
 async fn live_until(world: &mut World, receiver: &Receiver, requests: usize) {
     world.start();
     let came = async {
@@ -112,7 +113,8 @@ async fn message_whose_rendering_crashes_twice_becomes_dead_letter() {
             .any(|it| it.explanation.contains("rendered")),
         "its message was rendered before it was sent: {attempts:?}"
     );
-    // Simulates a process that ended during the trial rendering. Once may be a coincidence.
+    // Simulate a process that ended during the trial rendering. A single crash may be a
+    // coincidence.
     for (number, count) in [(4, 4), (5, 5)] {
         assert!(world.delivery(id).await.state.due_ms().is_some());
         world.start();
@@ -155,7 +157,8 @@ async fn message_whose_rendering_crashes_twice_becomes_dead_letter() {
 #[tokio::test]
 async fn unstarted_attempt_is_interrupted_at_most_once() {
     let mut world = World::new();
-    // Fast for the first message of each run, so that more is leased than can be in flight.
+    // The receiver responds to the first message of each run, so that more deliveries are leased
+    // than can be in flight.
     let is_first = Arc::new(AtomicBool::new(true));
     let is_mended = Arc::new(AtomicBool::new(false));
     let (first, mended) = (Arc::clone(&is_first), Arc::clone(&is_mended));

@@ -27,7 +27,7 @@ const fn window(count: usize, length_ms: i64) -> Window {
     Window { count, length_ms }
 }
 
-/// Format in which a receiver states the delay: none, or that of a provider.
+/// Format in which a receiver states the delay; `Nothing` if the receiver states none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stated {
     Nothing,
@@ -37,7 +37,7 @@ enum Stated {
     MatrixBody,
 }
 
-/// Messages that arrived, each with the time.
+/// Received messages, each with its time of arrival.
 type Arrived = Arc<Mutex<Vec<(i64, String)>>>;
 
 /// Starts a receiver with a rate limit that follows the clock of the test.
@@ -84,7 +84,7 @@ fn unblocked_ms(windows: &[Window], arrived: &[i64]) -> i64 {
     each.max().unwrap_or(i64::MIN)
 }
 
-/// Returns the minimum time in which the limits let that many messages through.
+/// Returns the minimum time that `messages` messages need within the limits.
 fn required_ms(windows: &[Window], messages: usize) -> i64 {
     let mut arrived = Vec::new();
     for _ in 0..messages {
@@ -170,7 +170,7 @@ async fn storm_reaches_ten_chats_at_close_to_their_rate_limits() {
 }
 
 #[tokio::test]
-async fn outage_ends_with_every_waiting_message_delivered_most_severe_first() {
+async fn waiting_messages_arrive_most_severe_first_after_an_outage() {
     for (outage, every) in [
         (MINUTE, SECOND),
         (10 * MINUTE, 5 * SECOND),
@@ -179,7 +179,7 @@ async fn outage_ends_with_every_waiting_message_delivered_most_severe_first() {
         let mut world = World::new();
         let (receiver, reply) = switch(Reply::status(503)).await;
         let settings = DeliverySettings {
-            // One order at the receiver.
+            // The receiver gets the messages in the order in which they are sent.
             max_in_flight: Some(1),
             ..DeliverySettings::default()
         };
@@ -209,7 +209,7 @@ async fn outage_ends_with_every_waiting_message_delivered_most_severe_first() {
             .map(|it| ids[it.header("webhook-id")])
             .collect();
         assert_eq!(order.len(), ids.len(), "{outage:?}");
-        // The first one showed that the receiver has recovered.
+        // The first message was the probe, which may have any severity.
         let rest = &order[1..];
         assert!(
             rest.is_sorted_by(|one, next| one.1 >= next.1),
@@ -224,7 +224,7 @@ async fn outage_ends_with_every_waiting_message_delivered_most_severe_first() {
 }
 
 #[tokio::test]
-async fn only_critical_message_is_probed_for_hours_without_using_its_attempts() {
+async fn single_critical_message_is_probed_for_hours_without_using_attempts() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
     let (receiver, reply) = switch(Reply::status(503)).await;

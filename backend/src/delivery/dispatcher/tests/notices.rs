@@ -18,7 +18,7 @@ fn new_notices(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
     reported
 }
 
-/// Stores the occurrence that an event would open, like the service does with its own.
+/// Stores the occurrence that a reported event opens, as intake does in the service.
 async fn store_opened(world: &mut World, at: usize) {
     let (event, _) = world.sink.events().swap_remove(at);
     let arrival = Arrival {
@@ -55,7 +55,7 @@ async fn dead(world: &mut World, count: usize) -> crate::domain::Destination {
 }
 
 #[tokio::test]
-async fn dead_letter_growth_is_reported_on_doubling_then_closed() {
+async fn dead_letter_report_is_repeated_on_doubling_and_later_closed() {
     let mut world = World::new();
     let grow = || ("dead letters growing".to_owned(), Status::Open);
     let over = || ("dead letters growing".to_owned(), Status::Closed);

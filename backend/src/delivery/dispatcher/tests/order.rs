@@ -1,4 +1,4 @@
-//! Tests of order: the last message of a thread that a receiver gets is the newest one, despite
+//! Tests of order: the last message that a receiver gets in a thread is the newest one, despite
 //! rejections, manual resends and crashes.
 
 use std::{
@@ -65,7 +65,7 @@ async fn notify(
     ids
 }
 
-/// Starts a receiver that rejects each message as often as `times` returns for its turn.
+/// Starts a receiver that rejects the `n`th new message `times(n)` times.
 async fn refusing(times: impl Fn(usize) -> usize + Send + Sync + 'static) -> Receiver {
     let known: Mutex<BTreeMap<String, (usize, usize)>> = Mutex::default();
     Receiver::start(move |request: &ReceivedRequest| {
@@ -79,7 +79,7 @@ async fn refusing(times: impl Fn(usize) -> usize + Send + Sync + 'static) -> Rec
     .await
 }
 
-/// Returns for each thread whether its last message reported that it is closed.
+/// Returns for each thread whether its last received message was a closing.
 fn last_words(receiver: &Receiver) -> BTreeMap<String, bool> {
     let all = receiver.received_requests().into_iter().map(|it| it.json());
     let said = |it: serde_json::Value| {
@@ -350,7 +350,7 @@ async fn closing_is_sent_as_soon_as_the_preceding_message_ends() {
         let ids = notify(&mut world, &hook, 1, &words).await;
         world.start();
         world.settled().await;
-        // After the search for a severe message.
+        // Let the dispatcher finish its search for a severe message.
         world.live(15 * SECOND).await;
         let wakes_ms = world.settled().await;
         let first = world.delivery(ids[0]).await;

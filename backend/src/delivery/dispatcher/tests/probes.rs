@@ -189,7 +189,7 @@ fn of_sample(destination: &str) -> Test {
 }
 
 #[tokio::test]
-async fn only_waiting_message_is_reused_as_probe() {
+async fn single_waiting_message_is_reused_as_probe() {
     let mut world = World::new();
     let steps = [0, 5, 5, 5, 5, 5, 5, 5];
     world.config.delivery.schedule = steps.map(|seconds| seconds * SECOND).into();
@@ -226,7 +226,7 @@ async fn waiting_deliveries_report_reason_and_next_attempt() {
 
     let (reason, next_seconds) = world.waiting(failing[8]).await;
     assert!(reason.contains("circuit breaker open"), "{reason}");
-    // Others are ahead of it, and nothing was delivered from which to estimate the rate.
+    // Other deliveries are ahead, and without a delivered message there is no rate for an estimate.
     assert_eq!(next_seconds, None);
     let (reason, next_seconds) = world.waiting(rated[2]).await;
     assert_eq!(
@@ -361,7 +361,7 @@ async fn messages_rejected_identically_are_not_lost() {
             health.last_error.contains("20 consecutive messages"),
             "{health:?}"
         );
-        // Each message in full and reduced.
+        // Each message was tried in full and in reduced form.
         assert!(receiver.count() < 130, "{status}: {}", receiver.count());
         set(&reply, 200);
         world.live(24 * 60 * MINUTE).await;
@@ -393,7 +393,7 @@ async fn identical_rejections_count_across_restarts_and_messages_are_resent() {
     world.settled().await;
     let health = world.health(&destination).await.unwrap();
     assert_eq!(health.state, HealthState::Failing, "{health:?}");
-    // A crash before they are resent loses none of them.
+    // A crash before the messages are resent loses none of them.
     world.kill();
     set(&reply, 200);
     world.start();

@@ -74,7 +74,7 @@ async fn misbehaving_destinations_match_the_model() {
             world.start();
         }
     }
-    // A dead destination gets one probe in five minutes, so draining its queue takes long.
+    // A dead destination is probed every five minutes, so its queue takes days to drain.
     world.live(Duration::from_secs(10 * 24 * 3600)).await;
     for (which, mood) in moods.into_iter().enumerate() {
         let (state, attempts) = match mood {

@@ -1,5 +1,5 @@
-//! Tests that the number of statements does not grow with the number of destinations and deliveries:
-//! each statement is a round trip to a database.
+//! Tests that the number of statements does not grow with the number of destinations and
+//! deliveries: each statement is a round trip to a database.
 
 use super::*;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 
 const FEW: usize = 4;
 const MANY: usize = 60;
-/// Statements of some passes more, as attempts end at different times.
+/// Tolerance in statements. Attempts end at different times, which causes further passes.
 const MORE_PASSES: usize = 30;
 
 /// Decides an opening or a closing for each destination.

@@ -43,7 +43,7 @@ pub(super) struct World {
     pub(super) config: Config,
     pub(super) store: Store,
     pub(super) clock: Arc<ManualClock>,
-    /// Applies clock steps, since the first start.
+    /// Applies clock steps; `None` before the first start.
     watch: Option<Arc<ClockWatch>>,
     pub(super) sink: Arc<RecordingSink>,
     made: u64,
@@ -110,7 +110,8 @@ impl World {
         });
     }
 
-    /// Starts with one message to a new destination, and waits until its attempt is in flight.
+    /// Starts the dispatcher with one message to a new destination, and waits until the attempt is
+    /// in flight.
     pub(super) async fn start_with_one(
         &mut self,
         receiver: &Receiver,
@@ -136,7 +137,7 @@ impl World {
         running.task.join_next().await.unwrap().unwrap();
     }
 
-    /// Waits until there is no work before the clock moves. Returns the time of the next work.
+    /// Waits until no work is due. Returns the time at which the next work is due.
     pub(super) async fn settled(&mut self) -> i64 {
         let head = self.store.engine().log_head().await.unwrap();
         let clock = Arc::clone(&self.clock);
@@ -180,11 +181,11 @@ impl World {
         self.watch = Some(Arc::new(watch.unwrap()));
     }
 
-    /// Steps the clock by `by_ms` and waits until that was noticed.
+    /// Steps the clock by `by_ms`, and waits until the dispatcher has noticed the step.
     pub(super) async fn set_clock(&mut self, by_ms: i64) {
         self.clock.step(by_ms);
         self.watch().apply(&self.store).await.unwrap();
-        // Later changes in the log are read after the step was noticed.
+        // The dispatcher reads this change only after it has noticed the step.
         let mut changes = self.store.new_changes();
         changes.insert(&samples::trigger(&format!("set {}", self.clock.now_ms())));
         self.store.apply(Lane::Admin, changes).await.unwrap();
@@ -266,7 +267,8 @@ impl World {
         self.store.apply(Lane::Admin, changes).await.unwrap();
     }
 
-    /// Decides several mild notifications in one commit; these are tried only on schedule.
+    /// Decides several notifications of low severity in one commit. They are tried only on
+    /// schedule.
     pub(super) async fn notify(
         &mut self,
         destination: &Destination,
@@ -296,7 +298,7 @@ impl World {
         ids
     }
 
-    /// Decides a notification of a severity about a separate event.
+    /// Decides a notification about a separate event of this severity.
     pub(super) async fn notify_of(
         &mut self,
         destination: &Destination,
@@ -334,7 +336,8 @@ impl World {
             .value
     }
 
-    /// Returns why a delivery waits, and until when in seconds since the start.
+    /// Returns the reason for which a delivery waits, and the end of the wait in seconds since the
+    /// start.
     pub(super) async fn waiting(&self, id: RecordId) -> (String, Option<i64>) {
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let deliveries = Deliveries::new(self.store.clone(), clock).with_holds(self.holds.clone());

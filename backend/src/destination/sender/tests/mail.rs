@@ -1,4 +1,4 @@
-//! Mail against a mail server that refuses on demand.
+//! Tests of mail with a mail server that refuses commands on demand.
 
 use std::time::Duration;
 
@@ -110,8 +110,8 @@ async fn update_mail_replies_to_the_first_mail() {
     }
 }
 
-/// Replies of real servers: command, reply, outcome and advice. `.` is the end of the text and `HI`
-/// the greeting; an empty reply closes the connection, `...` never replies.
+/// Replies of real servers: command, reply, outcome and advice. The command `.` is the end of the
+/// text, and `HI` the greeting. An empty reply closes the connection; `...` is no reply at all.
 #[rustfmt::skip]
 const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
     use Advice::{Again, FewMore, Later, Fix, Reduce};
@@ -149,7 +149,7 @@ const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
     ("MAIL", "", Unreachable, Again),
     ("DATA", "554 5.5.1 Error: no valid recipients", Rejected, Fix),
     ("DATA", "451 4.3.0 Error: queue file write error", Rejected, Again),
-    // A recipient; if it is the only one, nothing can be delivered to the destination.
+    // A refused recipient is an error of the destination if it is the only recipient.
     ("RCPT", "550 5.1.1 <ops@example.com>: Recipient address rejected: User unknown in virtual mailbox table", Rejected, Fix),
     ("RCPT", "550-5.1.1 The email account that you tried to reach does not exist.\r\n550 5.1.1 https://support.google.com/mail/?p=NoSuchUser", Rejected, Fix),
     ("RCPT", "550 5.7.54 SMTP; Unable to relay recipient in non-accepted domain", Rejected, Fix),
@@ -209,7 +209,7 @@ async fn smtp_replies_are_classified_by_phase() {
                 login,
                 ..smtp(&receiver)
             });
-            // A short timeout if no reply comes, and a long one otherwise for busy machines.
+            // The timeout is short if no reply comes, and otherwise long enough for a busy machine.
             let limit = match *answer {
                 "..." => Duration::from_secs(5),
                 _ => Duration::from_secs(60),
@@ -283,7 +283,7 @@ async fn mail_has_expected_headers() {
         "List-Id: DB alerts <db.example.com>",
         "X-Priority: 1 (Highest)",
         "Importance: high",
-        // The domain of the settings, for every sender.
+        // The domain is that of the settings, whatever the address of the sender.
         &format!("Message-ID: <{}@example.com>", id()),
     ] {
         assert!(mail.data.contains(header), "{header} in {}", mail.data);
@@ -384,7 +384,7 @@ async fn oauth_token_replaces_the_password() {
                 assert_eq!(report.verdict.advice, Advice::Fix, "{report:?}");
             }
         }
-        // Cached while valid, and requested again after a refusal.
+        // A valid token is cached. After a refusal, a new one is requested.
         assert_eq!(tokens.count() - before, requests);
         let mails = receiver.mails();
         let said = mails[0]
@@ -535,7 +535,7 @@ async fn late_reply_to_data_has_a_separate_timeout() {
     assert!(report.duration > Duration::from_millis(900), "{report:?}");
 }
 
-/// A mail server that replies to the text of a mail with these bytes.
+/// A mail server that replies to the text of a mail with the given bytes.
 struct Receiving {
     port: u16,
     _server: JoinSet<()>,
@@ -611,7 +611,7 @@ async fn unsendable_mail_reports_the_cause() {
 }
 
 #[tokio::test]
-async fn mail_above_the_size_of_the_server_is_reduced() {
+async fn mail_above_the_size_limit_of_the_server_is_reduced() {
     let refuse = Box::leak(Box::new([(
         "EHLO",
         "250-hello\r\n250-SIZE 4000\r\n250 AUTH PLAIN",

@@ -14,7 +14,8 @@ use crate::{
     domain::{DestinationKind, Outcome},
 };
 
-/// A proxy that records requests, and connects or forwards them unless it has a fixed response.
+/// Starts a proxy that records requests. It returns the fixed response `answer`, or else connects
+/// or forwards.
 async fn proxy(answer: Option<&'static str>) -> (u16, mpsc::Receiver<String>, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -177,7 +177,7 @@ async fn closing_uses_the_on_clear_request() {
     );
     let send = async |content: &_| send_content(&world.sender(), &kind, content, None).await;
     send(&content).await;
-    // A change of an open occurrence is not a closing.
+    // An update about an open occurrence is not a closing.
     content.clear = true;
     content.occurrence.acknowledged = true;
     send(&content).await;

@@ -1,4 +1,4 @@
-//! ServiceNow against a test server that issues and refuses tokens.
+//! Tests of ServiceNow with a test server that issues and refuses tokens.
 
 use std::{
     sync::{Arc, Mutex},

@@ -1,4 +1,4 @@
-//! Tests that a replay matches the actual notifications, and of comparing documents.
+//! Tests that a replay matches the actual notifications, and tests of comparing documents.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ async fn impact(world: &World, definitions: Vec<DefinitionVersion>) -> Impact {
     impacts(world).preview((&documents, ""), 0).await.unwrap()
 }
 
-/// Returns the rule `page` as stored by the world, with a change.
+/// Returns the stored rule `page` with a change.
 fn page(change: impl FnOnce(&mut v1::Rule)) -> DefinitionVersion {
     let mut draft = v1::Rule {
         name: "page".into(),

@@ -1,5 +1,5 @@
-//! Tests of bulk operations on deliveries: counting, retrying, cancelling, and never handling one
-//! twice.
+//! Tests of bulk operations on deliveries: they count, retry and cancel, and never handle a
+//! delivery twice.
 
 use std::collections::BTreeMap;
 
@@ -97,7 +97,7 @@ async fn dry_run_matches_the_subsequent_bulk_retry() {
 #[tokio::test]
 async fn repeated_or_concurrent_bulk_retry_sends_once() {
     let world = sixty().await;
-    // A disconnected caller does not know how far the call got.
+    // Like a caller that was disconnected, repeat the call without its page token.
     let selection = matching(Filter::default(), 4, "");
     let first = world
         .deliveries

@@ -70,7 +70,7 @@ async fn filter_text_matches_across_pages() {
 }
 
 #[tokio::test]
-async fn unknown_field_is_a_hint_not_an_error() {
+async fn unknown_field_causes_a_hint_not_an_error() {
     let world = World::new();
     world.save_sixty().await;
     for (text, wanted) in [

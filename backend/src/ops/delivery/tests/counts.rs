@@ -1,4 +1,5 @@
-//! Tests of counting deliveries by state: dead means dead, not sent again, and not a test.
+//! Tests of counting deliveries by state. The dead ones exclude tests and deliveries that were
+//! resent.
 
 use super::*;
 use crate::{
@@ -39,7 +40,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn counts_separate_tests_and_resent_and_add_up() {
+async fn counts_list_tests_and_resent_deliveries_separately() {
     let world = World::new();
     world.save_destination("mail").await;
     let mut dead = Vec::new();

@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl World {
-    /// Returns the reason why a delivery waits, and asserts that a list of all deliveries has the
-    /// same.
+    /// Returns the reason why a delivery waits, and asserts that the list of all deliveries gives
+    /// the same reason.
     async fn wait_reason(&self, id: RecordId) -> WaitReason {
         let (delivery, _) = self.deliveries.get(id).await.unwrap();
         let alone = self.deliveries.wait_reason(&delivery).await.unwrap();

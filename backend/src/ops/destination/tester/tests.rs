@@ -331,7 +331,7 @@ async fn abandoned_test_is_still_recorded() {
     assert_eq!(attempt.outcome, Some(Outcome::Unknown));
 }
 
-/// Returns the action and the key of each request to PagerDuty.
+/// Returns the event action and the deduplication key of each request to PagerDuty.
 fn pagerduty_requests(receiver: &Receiver) -> Vec<(String, String)> {
     let text = |it: &serde_json::Value| it.as_str().unwrap().to_owned();
     let request = |body: &str| {

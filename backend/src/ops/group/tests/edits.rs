@@ -1,4 +1,4 @@
-//! Tests of groups whose rule is edited, and of holds.
+//! Tests of groups whose rule is edited, and of groups whose members are held.
 
 use super::*;
 

@@ -50,7 +50,7 @@ async fn expectations_beyond_the_limit_are_refused() {
         .unwrap();
     let shown = world.heartbeats().get("backup").await.unwrap();
     assert_eq!(shown.expected_count, Some(10_000));
-    // All are late: each check handles some hundred, and none is left out.
+    // All beats are late. Each check handles a few hundred of them, and none is skipped forever.
     world.pass(75).await;
     for _ in 0..60 {
         world.pass(1).await;

@@ -12,7 +12,7 @@ use crate::store::{
     engine::{FreeSpace, memory::MemoryEngine},
 };
 
-/// Creates a store with an engine that can be full, shared by several processes.
+/// Creates a store that several processes can share, and whose engine can be made full.
 fn shared_store() -> (Store, Arc<MemoryEngine>) {
     let engine = Arc::new(MemoryEngine::new_shared());
     let store = Store::new(
@@ -47,7 +47,7 @@ async fn full_disk_neither_raises_nor_hides_alarms() {
 
 #[tokio::test]
 async fn frequent_restarts_do_not_postpone_an_alarm_forever() {
-    // Seconds between restarts, and length of the outage each time.
+    // Seconds between restarts, and seconds of downtime at each restart.
     for (up, down) in [(6, 1), (8, 2), (20, 8)] {
         let mut world = World::new().await;
         world.create(every_minute()).await;
@@ -133,8 +133,8 @@ async fn kill_during_a_check_neither_loses_nor_repeats_an_alarm() {
         let mut world = world.restarted(Duration::from_secs(1)).await;
         world.pass(20).await;
         let alarm = world.alarm("backup", &[]).await.unwrap();
-        // An event whose submission was not recorded before the crash is sent again; it is the same
-        // occurrence.
+        // If the crash came before the submission was recorded, the event is submitted again, but
+        // opens no second occurrence.
         assert_eq!((alarm.status, alarm.number), (Status::Open, 1), "{polls}");
         assert!(alarm.count <= 2, "{polls}: {}", alarm.count);
         world.send("done", "a").await;
@@ -168,8 +168,7 @@ async fn beats_at_other_nodes_count_across_leader_changes() {
             other.flush.run_once().await.unwrap();
             assert!(leader.alarm("backup", &[]).await.is_none(), "{round}");
         }
-        // The leader is lost. The other node takes over ten seconds later, and accepts events
-        // throughout.
+        // The leader fails. The other node accepts events throughout, and leads ten seconds later.
         leader.clock.advance(Duration::from_secs(10));
         std::mem::swap(&mut leader, &mut other);
         leader.watch = HeartbeatWatch::new(leader.deciding.clone(), leader.intake.clone());

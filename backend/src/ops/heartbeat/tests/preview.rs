@@ -27,7 +27,7 @@ async fn preview_lists_expectations_gaps_and_past_alarms() {
             )
         })
         .collect();
-    // Repeats are one occurrence and assumed to be evenly spaced: three intervals in 780 s.
+    // The repeats of an occurrence are assumed to be evenly spaced: three intervals in 780 s.
     assert_eq!(rows, [("a", 4, 3), ("b", 1, 1)]);
     assert_eq!(found.expectations[0].longest_ms, 260_000);
     assert_eq!(found.expectations[1].longest_ms, 720_000);

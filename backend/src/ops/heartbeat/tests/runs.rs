@@ -1,8 +1,8 @@
-//! Tests of runs: started, measured, too long and never ended.
+//! Tests of runs that end, take too long, or never end.
 
 use super::*;
 
-/// Returns a daily heartbeat with calls only, and runs of at most ten minutes.
+/// Returns a daily heartbeat whose beats are calls, not events, with runs of at most ten minutes.
 fn nightly() -> v1::Heartbeat {
     v1::Heartbeat {
         filter: String::new(),
@@ -21,7 +21,7 @@ async fn run_lasts_from_start_signal_to_next_beat() {
     world.signal(Signal::Start).await;
     let running = world.only().await;
     assert!(running.run_start_time.is_some() && running.last_run.is_none());
-    // The end of the run is due before the next beat, and a start is not a beat.
+    // The end of the run is due next, before the next beat. The start signal was not a beat.
     let left_ms = time::to_millis(&running.due_time.unwrap()) - world.clock.now_ms();
     assert_eq!((left_ms, running.last_beat_time), (600_000, None));
     world.pass(12).await;
@@ -61,7 +61,7 @@ async fn overlong_run_raises_an_alarm_until_it_ends() {
     world.signal(Signal::Beat).await;
     world.pass(2).await;
     assert!(!world.is_open(&[]).await);
-    // Further starts do not hide that a run never ended.
+    // Further start signals do not hide that a run never ended.
     for _ in 0..6 {
         world.signal(Signal::Start).await;
         assert!(!world.is_open(&[]).await);

@@ -9,10 +9,10 @@ use crate::{
 
 const FEW: usize = 4;
 const MANY: usize = 60;
-/// Statements that depend on the order in which concurrent tasks run.
+/// Tolerance in statements, since the order in which concurrent tasks run varies.
 const MORE: usize = 15;
 
-/// Returns the number of statements in which `count` heartbeats are checked.
+/// Returns the number of statements that a check of `count` heartbeats takes.
 async fn statements(count: usize) -> usize {
     let engine = Arc::new(FaultyEngine::with_delays(MemoryEngine::new(), 7));
     let store = Store::new(

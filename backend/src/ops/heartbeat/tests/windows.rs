@@ -32,7 +32,7 @@ impl World {
         world
     }
 
-    /// Advances the clock with checks just often enough to avoid counting an outage.
+    /// Advances the clock, with checks just frequent enough that no outage is assumed.
     async fn coast(&mut self, seconds: u64) {
         const STEP: Duration = Duration::from_millis(4_800);
         let mut left = Duration::from_secs(seconds);
@@ -172,7 +172,7 @@ async fn beat_is_due_within_each_window() {
 async fn outages_extend_windows() {
     let mut world = World::of_windows().await;
     world.coast(HOUR + 30 * MINUTE).await;
-    // An outage from 09:30 to 10:30: half an hour of the window is left.
+    // After an outage from 09:30 to 10:30, the missed half hour of the window still follows.
     let mut world = world.restarted(Duration::from_secs(HOUR)).await;
     world.coast(29 * MINUTE).await;
     assert!(!world.is_open(&[]).await);
@@ -180,7 +180,7 @@ async fn outages_extend_windows() {
     assert!(world.is_open(&[]).await);
     world.send("done", "a").await;
     world.coast(8).await;
-    // An outage longer than the window: a whole window is left, and missed at its end.
+    // After an outage longer than the window, a whole window follows. The beat is late at its end.
     world.coast(20 * HOUR).await;
     let mut world = world.restarted(Duration::from_secs(6 * HOUR)).await;
     world.coast(59 * MINUTE).await;
@@ -189,14 +189,15 @@ async fn outages_extend_windows() {
     assert!(world.is_open(&[]).await);
 }
 
-/// Returns minutes in the window before the beat, before the window, and in it after the beat.
+/// Returns times of clock steps in minutes: in the window before the beat, before the window, and
+/// in the window after the beat.
 fn minutes() -> impl Iterator<Item = u64> {
     let steps = walk_length("BELLWETHER_CLOCK_STEPS");
     [65, 20, 75].into_iter().take(steps.try_into().unwrap())
 }
 
-/// Beats ten minutes past nine, then every four hours; sets the clock the given minutes past eight.
-/// No alarm is raised for 20 hours, and one is raised when the beats stop.
+/// Sends a beat at 09:10, then every four hours, and steps the clock `minutes` minutes after 08:00.
+/// Checks that no alarm is raised for 20 hours, and that one is raised when the beats stop.
 async fn stepped(step_ms: i64, minutes: u64, hours: u64) {
     let starts = ["01:00", "05:00", "09:00", "13:00", "17:00", "21:00"];
     let mut world = World::with_calendar(&starts, "PT30M").await;
@@ -251,7 +252,7 @@ async fn one_day_clock_steps_neither_raise_nor_hide_alarms() {
 }
 
 #[tokio::test]
-async fn invalid_schedules_are_refused_and_used_calendars_stay() {
+async fn invalid_schedules_are_refused_and_used_calendars_cannot_be_deleted() {
     let world = World::of_windows().await;
     let all = world.heartbeats();
     let both = v1::Heartbeat {

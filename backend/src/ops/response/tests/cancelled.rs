@@ -20,7 +20,7 @@ async fn states(world: &World) -> Vec<String> {
     all.into_iter().map(shown).collect()
 }
 
-/// Ends the deliveries to `ana` like an attempt with this outcome, or leaves them for a retry.
+/// Records an attempt with this outcome for the deliveries to `ana`, which end or wait for a retry.
 async fn attempt(world: &World, outcome: Outcome) {
     let all = samples::all::<Delivery>(&world.store).await;
     let now_ms = world.clock.now_ms();
@@ -59,8 +59,8 @@ async fn attempt(world: &World, outcome: Outcome) {
 
 #[tokio::test]
 async fn waiting_pages_are_cancelled_with_their_updates() {
-    // The outcome of the page's attempt, and the states after an acknowledgement and after closing.
-    // An attempt with unknown outcome may have arrived, so its receiver is notified of the end.
+    // The outcome of the attempt to send the page, and the states after an acknowledgement and a
+    // closing. A page with an unknown outcome may have arrived, so its receiver gets the closing.
     let table = [
         (Outcome::Rejected, ["ana cancelled", "-ana cancelled"]),
         (Outcome::Unreachable, ["ana cancelled", "-ana cancelled"]),

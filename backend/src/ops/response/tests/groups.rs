@@ -1,4 +1,4 @@
-//! Responses of rules that group.
+//! Tests of responses to groups of events.
 
 use super::*;
 use crate::domain::{Group, Grouping, Severity};
@@ -48,8 +48,8 @@ impl World {
         self.review().await;
     }
 
-    /// Returns the destinations notified, oldest first, with a `-` prefix for `clear` and the
-    /// number of open members of the group.
+    /// Returns the destinations notified, oldest first, each with a `-` prefix for `clear` and with
+    /// the number of open members of the group.
     async fn group_notifications(&self) -> Vec<String> {
         let mut all = samples::all::<Delivery>(&self.store).await;
         all.retain(|it| it.content.rule.name == "page");
@@ -75,7 +75,8 @@ async fn steps_continue_until_every_open_member_is_acknowledged() {
     assert_eq!(world.group_notifications().await, ["chat 3", "ana 3"]);
     let response = world.response().await;
     assert_eq!((response.round, response.step), (1, 1));
-    // The next step runs while one member is left, although another one carries the response.
+    // The next step runs while one member is not acknowledged, even if another member carries the
+    // response.
     for host in ["db-1", "db-2"] {
         world.acknowledge_host(host, true).await;
     }
@@ -89,7 +90,7 @@ async fn steps_continue_until_every_open_member_is_acknowledged() {
     world.minutes(30).await;
     let sent = world.group_notifications().await;
     assert!(!sent.iter().any(|it| it.contains("cleo")), "{sent:?}");
-    // Closing is reported to everyone who was notified.
+    // Everyone who was notified also gets the closing.
     for host in ["db-1", "db-2", "db-3"] {
         world.close_and_review(host).await;
     }
@@ -198,7 +199,7 @@ async fn contact_link_acknowledges_the_whole_group() {
     }
     world.review().await;
     let first = world.response().await;
-    // Another member carries the response by the time the link is opened.
+    // When the link is opened, another member carries the response.
     let event = [1, 2, 3].map(|at| format!("db-{at}"));
     let of = |host: &String| samples::event(host).id().to_string() == first.event_id;
     let carrier = event.iter().find(|it| of(it)).unwrap();
@@ -223,7 +224,7 @@ async fn no_response_report_closes_once_all_are_acknowledged() {
     world.review().await;
     world.minutes(6).await;
     assert!(world.response().await.unanswered);
-    // The report follows in a separate commit.
+    // The report is stored in a separate commit, so wait for it.
     let open = async |count: usize| {
         for _ in 0..1_000 {
             let all = samples::all::<Occurrence>(&world.store).await;
@@ -248,7 +249,8 @@ fn of_hosts(hosts: &[String]) -> String {
     format!("host in ({})", hosts.join(", "))
 }
 
-/// A notified group of `count` hosts, the carrier of the response first.
+/// Returns a service with a notified group of `count` hosts, and the hosts, beginning with the
+/// carrier of the response.
 async fn notified_group(count: usize) -> (World, Vec<String>) {
     let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
     let world = grouping(&steps, |_| {}).await;

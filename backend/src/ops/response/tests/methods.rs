@@ -1,4 +1,5 @@
-//! Contact methods that wait, across rounds and edits, and their identities.
+//! Tests of contact methods that wait while rounds and edits follow, and of the methods'
+//! identities.
 
 use super::*;
 use crate::{domain::Severity, ops::escalation_policy::PolicyPreview};
@@ -26,7 +27,7 @@ impl World {
         all.create_or_update(&draft, false).await.unwrap();
     }
 
-    /// Returns the seconds after the event at which each destination was notified, with its round.
+    /// Returns each notified destination, and the seconds from the event to its notification.
     async fn times(&self, until_seconds: u64) -> Vec<(String, i64)> {
         let start_ms = self.clock.now_ms();
         self.event("db-1", |_| {}).await;
@@ -59,7 +60,8 @@ impl World {
 
 #[tokio::test]
 async fn waiting_method_is_used_on_time_across_rounds() {
-    // Seconds to wait, number of rounds, seconds of the step, then the expected pages and the end.
+    // Delay of the method in seconds, number of rounds, duration of the step in seconds, the
+    // expected pages, and the expected end.
     type Case<'a> = (i64, i32, i64, &'a [(&'a str, i64)], i64);
     let cases: [Case<'_>; 6] = [
         (6, 1, 4, &[("push", 0), ("call", 6)], 6),
@@ -264,7 +266,7 @@ async fn contact_method_ids_survive_edits_and_are_validated() {
             .collect::<Vec<_>>()
     };
     assert_eq!(ids(&stored), ["push", "call"]);
-    // The document without identities is stored unchanged.
+    // An update without identities keeps the stored ones.
     let mut draft = stored.clone();
     draft.etag.clear();
     for method in &mut draft.methods {

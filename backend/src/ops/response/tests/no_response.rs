@@ -3,7 +3,7 @@
 use super::{groups::grouping, *};
 use crate::domain::{OwnEvent, Severity, Value};
 
-/// Reports of a policy, oldest first.
+/// Returns the reports about a policy, oldest first.
 async fn reports(world: &World, policy: &str) -> Vec<Occurrence> {
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
@@ -31,7 +31,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn unanswered_responses_of_a_policy_are_one_event() {
+async fn unanswered_responses_of_one_policy_open_one_event() {
     let world = world(&[&[contact("ana")]], |_| {}).await;
     let severities = [Severity::Error, Severity::Critical];
     for at in 0..300 {
@@ -165,7 +165,7 @@ async fn report_never_triggers_the_policy_that_failed() {
             names.sort_unstable();
             names
         };
-        // Each policy pages for the event, and for the failure of the other one, once.
+        // Each policy pages once for the event, and once for the failure of the other policy.
         let expected = ["disk-full", "no one responded"];
         assert_eq!(pages("ana").await, expected, "{is_grouped}");
         assert_eq!(pages("ben").await, expected, "{is_grouped}");

@@ -1,4 +1,4 @@
-//! The noise report by contact: who was paged, and whether that was acknowledged.
+//! Tests of the noise report by contact: who was paged, and whether the page was acknowledged.
 
 use super::*;
 use crate::{

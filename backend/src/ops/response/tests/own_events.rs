@@ -1,4 +1,4 @@
-//! The service's own events are stored with the changes that cause them.
+//! Tests that the service's own events are stored together with the changes that cause them.
 
 use super::*;
 use crate::{
@@ -12,7 +12,7 @@ async fn report(world: &World) -> Option<Occurrence> {
     all.into_iter().find(|it| it.name == "no one responded")
 }
 
-/// Runs a pass of a process that is killed before the process ingests its service events.
+/// Runs a pass of a process that is killed before it ingests the service's own events.
 pub(super) async fn killed_pass(world: &World) {
     let deciding = samples::deciding_at(world.store.clone(), &world.clock).await;
     let (intake, _workers) = Intake::new(deciding.clone());
@@ -29,13 +29,13 @@ async fn no_response_report_and_its_closing_survive_a_kill() {
     assert_eq!(report(&world).await, None);
     assert_eq!(samples::all::<OwnEvent>(&world.store).await.len(), 1);
     world.restart(1).await;
-    // Each pass would ingest the event again if it had not been ingested.
+    // A pass ingests stored events that have not been ingested yet; here, none are left.
     world.review().await;
     world.review().await;
     let said = samples::said(&world.store, "escalation").await;
     assert_eq!((said.count, said.status), (1, Status::Open));
     assert!(samples::all::<OwnEvent>(&world.store).await.is_empty());
-    // The acknowledgement of the event does not reach any intake either.
+    // Likewise, no intake receives the event that the acknowledgement causes.
     let deciding = samples::deciding_at(world.store.clone(), &world.clock).await;
     let (intake, _workers) = Intake::new(deciding.clone());
     let item = StatusItem {

@@ -1,4 +1,4 @@
-//! A severity above any that a response has seen starts a new round.
+//! Tests that a severity above all earlier ones of a response starts a new round.
 
 use super::{groups::grouping, *};
 use crate::domain::{
@@ -22,7 +22,7 @@ async fn paging_groups(
     world
 }
 
-/// Lets the rule match full disks of every severity.
+/// Makes the rule match full disks at every severity.
 async fn match_every_severity(world: &World) {
     let clause = Clause::Equals("name".into(), Literal::Text("disk-full".into()));
     let trigger = Trigger {
@@ -277,7 +277,7 @@ async fn group_member_that_becomes_critical_starts_a_round() {
                     before,
                     "no message to all: {case}"
                 );
-                // The next member is not more severe.
+                // A second member that becomes critical starts no further round.
                 for host in ["db-1", "db-2"] {
                     world.severity(host, Critical).await;
                 }
@@ -307,7 +307,7 @@ async fn joining_member_is_compared_with_every_earlier_round() {
 }
 
 #[tokio::test]
-async fn acknowledgement_repeated_before_the_group_message_counts() {
+async fn acknowledging_again_before_the_group_message_prevents_pages() {
     for is_repeated in [false, true] {
         let world = paging_groups(&[&[contact("ana")]], |_| {}).await;
         edit(&world, |it| it.send_updates = false).await;
@@ -319,7 +319,8 @@ async fn acknowledgement_repeated_before_the_group_message_counts() {
         for host in hosts {
             world.acknowledge_host(host, true).await;
         }
-        // A page about the carrier of the response would not wait for the message.
+        // Select a member that does not carry the response: a page about the carrier would not wait
+        // for the group message.
         let carrier = world.response().await.event_id;
         let is_other = |it: &&str| samples::event(it).id().to_string() != carrier;
         let host = hosts.into_iter().find(is_other).unwrap();

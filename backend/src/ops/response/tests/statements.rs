@@ -9,11 +9,11 @@ use crate::{
 
 const FEW: usize = 4;
 const MANY: usize = 40;
-/// Statements that depend on the order in which concurrent tasks run.
+/// Tolerance in statements, since the order in which concurrent tasks run varies.
 const MORE: usize = 15;
 
-/// Returns the number of statements in which `count` responses run their second step, and in which
-/// all are acknowledged.
+/// Returns the numbers of statements to run the second step of `count` responses, and to
+/// acknowledge them all.
 async fn statements(count: usize) -> [usize; 2] {
     let engine = Arc::new(FaultyEngine::with_delays(MemoryEngine::new(), 7));
     let store = Store::new(

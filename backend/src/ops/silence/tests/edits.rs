@@ -217,7 +217,7 @@ async fn started_and_ended_silences_restrict_edits() {
         let reason = Reason::SilenceExpired;
         assert!(matches!(outcome, Err(Error::Refused { reason: it, .. }) if it == reason));
     }
-    // Like closed occurrences, the silence is deleted after the retention time.
+    // An ended silence is deleted after the retention time, as a closed occurrence is.
     world.wait(31 * 24 * 3_600).await;
     lifecycle::delete_expired(&world.node().deciding)
         .await
@@ -285,7 +285,7 @@ async fn notify_open_waits_under_a_silence_and_keeps_pending_notifications() {
 }
 
 #[tokio::test]
-async fn coverage_is_current_after_every_edit() {
+async fn covered_count_is_current_after_every_edit() {
     let world = World::under(&[page()]).await;
     for host in ["a", "b", "c"] {
         world.event(host, |_| {}).await;
@@ -302,7 +302,7 @@ async fn coverage_is_current_after_every_edit() {
         .await
         .unwrap();
     assert_eq!(listed.items[0].covered, 2);
-    // The counts are right for every edit, before and after the scan.
+    // The count is correct after every edit, before and after the review.
     for (text, covered) in [("host=c", 1), ("host=z", 0), ("has:host", 3)] {
         let draft = world.draft("quiet", text, 60);
         let edited = silences.update(draft, false, true).await.unwrap();

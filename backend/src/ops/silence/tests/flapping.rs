@@ -99,7 +99,7 @@ async fn flapping_group_member_counts_as_open_until_settled() {
         ..calm()
     }])
     .await;
-    // Each occurrence has its own group until it flaps.
+    // Each occurrence has a separate group until the event is flapping.
     world.swing(5).await;
     assert_eq!(world.sent().await, flapping_start());
     let groups = samples::all::<crate::domain::Group>(&world.store).await;

@@ -180,13 +180,13 @@ async fn silence_ended_during_downtime_releases_notifications_at_start() {
     world.restart(2 * 3_600).await;
     world.review().await;
     assert_eq!(world.sent().await, [about("a", false)]);
-    // Before the end of the silence, a restart sends no messages.
+    // A restart before the end of the silence sends no messages.
     world.silence("again", "host=d", 60).await;
     world.event("d", |_| {}).await;
     world.restart(60).await;
     world.review().await;
     assert_eq!(world.sent().await, [about("a", false)]);
-    // Silences deleted while no review ran are also handled at start.
+    // The deletion of a silence right before the restart also releases its notifications.
     world.node().silences.delete("again", "").await.unwrap();
     world.restart(60).await;
     world.review().await;

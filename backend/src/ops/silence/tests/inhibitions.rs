@@ -6,7 +6,7 @@ use crate::{
     testing,
 };
 
-/// A rule for all events of hosts and disks.
+/// Returns a rule for all events about hosts and disks.
 fn rule_of(delay_ms: i64) -> Rule {
     Rule {
         delay_ms,
@@ -65,7 +65,7 @@ fn up(event: &mut IncomingEvent) {
     close(event);
 }
 
-/// Returns the messages decided, oldest first: event name, host, and whether it is a `clear`.
+/// Returns the decided messages, oldest first: event name, host, and the `clear` flag.
 async fn sent_messages(world: &World) -> Vec<String> {
     let mut all = samples::all::<Delivery>(&world.store).await;
     all.sort_by_key(|it| it.id);
@@ -237,8 +237,7 @@ async fn cause_ended_during_downtime_releases_effects_at_start() {
     assert_eq!(sent_messages(&world).await[2..], ["disk-full a"]);
 }
 
-/// Returns a cause on a host and its effects in request order, with the cause after `before`
-/// effects.
+/// Returns the events of a request about a host: effects, and their cause at position `before`.
 fn request(world: &World, host: &str, effects: usize, before: usize) -> Vec<IncomingEvent> {
     let mut cause = samples::event(host);
     down(&mut cause);
@@ -319,8 +318,8 @@ async fn requests_in_one_commit_are_decided_sequentially() {
 }
 
 #[tokio::test]
-async fn cause_state_after_the_whole_request_decides() {
-    // The cause's events, and whether an effect anywhere among them is held.
+async fn effects_follow_the_state_of_the_cause_after_the_request() {
+    // The events of the cause, and whether an effect at any position among them is held.
     type Change = fn(&mut IncomingEvent);
     for (linger_ms, causes, is_held) in [
         (60_000, vec![down as Change], true),
@@ -379,8 +378,8 @@ async fn effect_opened_and_closed_with_its_cause_is_not_sent() {
     }
 }
 
-/// Opens causes and as many effects on one host, and closes the causes in `closed`, oldest or
-/// newest first. Returns the number of messages then sent about the effects.
+/// Opens `causes` causes and the same number of effects on one host, then closes the causes in
+/// `closed`, in that order. Returns the number of messages then sent about the effects.
 async fn count_effect_messages(world: &World, causes: usize, closed: &[usize]) -> usize {
     let cause = |number: usize, status: Status| {
         move |it: &mut IncomingEvent| {
@@ -448,7 +447,7 @@ async fn effects_are_sent_when_the_last_cause_closes() {
 }
 
 #[tokio::test]
-async fn edit_of_equal_keeps_effects_still_inhibited() {
+async fn editing_equal_fields_releases_only_effects_no_longer_inhibited() {
     let field = |name: &str| EqualFields {
         source: name.into(),
         target: name.into(),

@@ -1,4 +1,4 @@
-//! The service's own events about silences, and automatic ends.
+//! Tests of the service's own events about silences, and of silences that end automatically.
 
 use super::*;
 

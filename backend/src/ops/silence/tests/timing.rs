@@ -1,4 +1,5 @@
-//! Calendars of rules and silences, and rules that wait for events that close automatically.
+//! Calendars of rules and silences, and rules whose delay is learned from events that usually close
+//! soon.
 
 use super::*;
 use crate::domain::{
@@ -82,7 +83,7 @@ async fn opening_outside_active_times_is_sent_at_next_window() {
     );
     world.wait(20 * HOUR).await;
     world.event("goes", close).await;
-    // One second before Monday, 08:00, after a restart.
+    // It is now one second before Monday, 08:00, after a restart.
     world.restart(24 * HOUR - 1).await;
     world.review().await;
     assert_eq!(world.sent().await.len(), 2);
@@ -114,7 +115,7 @@ async fn repeat_outside_active_times_waits_for_next_window() {
     world.event("worsens", critical).await;
     let updates = [about("goes", true), about("worsens", true)];
     assert_eq!(world.sent().await[4..], updates, "nothing else waits");
-    // One second before Monday, 08:00.
+    // It is now one second before Monday, 08:00.
     world.wait(44 * HOUR - 1).await;
     assert_eq!(world.sent().await.len(), 6);
     world.wait(1).await;
@@ -172,7 +173,7 @@ async fn calendar_silence_holds_and_reports_each_window() {
     world.event("a", close).await;
 
     for night in 1..=2 {
-        // 23:00; events opened before the window are covered as well.
+        // At 23:00, the window begins. It also covers events that were opened before.
         let sent = world.sent().await.len();
         world.wait(if night == 1 { 15 } else { 16 } * HOUR).await;
         assert_eq!(world.view("nightly").await.state, SilenceState::Active);
@@ -243,7 +244,7 @@ async fn notification_is_delayed_for_events_that_usually_close_soon() {
     world.wait(600).await;
     world.event("a", close).await;
     world.wait(600).await;
-    // One long occurrence in seven is not a pattern yet; a third is.
+    // One long occurrence in seven does not end the delay; one in three does.
     lives(120).await;
     assert_eq!(world.sent().await.len(), sent + 2);
     lives(600).await;

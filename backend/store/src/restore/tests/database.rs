@@ -1,4 +1,4 @@
-//! Restoring into a database: the store is not usable before it is complete.
+//! Tests of restoring into a database: the store cannot be opened before it is complete.
 
 use std::{fs, path::Path};
 
@@ -17,7 +17,7 @@ use crate::{
     server::free_schema,
 };
 
-/// Returns a database without a store; its key file is in that folder.
+/// Returns the location of a database without a store, whose key file is in `folder`.
 pub(super) fn database(folder: &Path) -> Option<Location> {
     let (url, password, schema) = free_schema()?;
     let database = DatabaseConfig {

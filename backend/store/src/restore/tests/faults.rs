@@ -1,5 +1,5 @@
-//! System calls that fail while a store is created, restored or opened: no incomplete store is
-//! used, and the next attempt succeeds.
+//! Tests of system calls that fail while a store is created, restored or opened: no incomplete
+//! store is used, and the next attempt succeeds.
 
 use super::{Setup, all, back_up, store};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 
 /// `EIO` and `ENOSPC`.
 const ERRORS: [i32; 2] = [5, 28];
-/// Intervals of failing calls, chosen so that all kinds of calls are covered.
+/// Intervals between calls that fail, chosen so that every kind of call fails at least once.
 const STEPS: [usize; 2] = [3, 7];
 
 #[tokio::test]

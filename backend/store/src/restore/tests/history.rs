@@ -18,7 +18,7 @@ use crate::{
     verify,
 };
 
-/// Runs work as an administrator.
+/// Runs `work` with an administrator as the author of its changes.
 async fn audited<F: Future>(work: F) -> F::Output {
     let administrator = Actor {
         client: "admin".into(),
@@ -57,7 +57,7 @@ async fn come_and_go<T: Record>(store: &Store, it: T) {
     delete(store, &it).await;
 }
 
-/// Performs all possible changes of definitions.
+/// Makes every kind of change to definitions.
 async fn live(store: &Store) {
     let rotated = samples::rotated_client("console");
     edit(store, &rotated).await;
@@ -65,7 +65,7 @@ async fn live(store: &Store) {
     ended.previous = None;
     edit(store, &ended).await;
     edit(store, &rotated).await;
-    // Renamed: one name is deleted, another created.
+    // A rename deletes one name and creates another.
     for name in ["ci", "build"] {
         let name = Name::parse(name).unwrap();
         let hash = [u8::try_from(name.as_str().len()).unwrap(); 32];
@@ -125,11 +125,12 @@ async fn live(store: &Store) {
     come_and_go(store, samples::schedule("nights")).await;
     come_and_go(store, samples::policy("database")).await;
     come_and_go(store, samples::settings()).await;
-    // The last audit entry is about a rotated key, so a key rotation renews its proof.
+    // The last audit entry is about a client with a rotated key, so a key rotation renews its
+    // proof.
     edit(store, &rotated).await;
 }
 
-/// Returns all rows except those that a store derives or creates.
+/// Returns all rows except counters and the store's own metadata.
 async fn rows(store: &Store) -> BTreeMap<(u8, Vec<u8>), Vec<u8>> {
     let mut rows = BTreeMap::new();
     for kind in Kind::ALL {
@@ -160,7 +161,7 @@ async fn backup_after_rotations_and_deletions_is_restored_byte_by_byte() {
     let folder = setup.folder.path().join("old");
     old.engine().close().await.unwrap();
     drop(old);
-    // Seals and authenticates all records again, twice, and removes the older keys.
+    // Seal and authenticate all records again, twice, and remove the older keys.
     let location = Location::folder(&folder);
     rotate_key(&location, false).await.unwrap();
     rotate_key(&location, true).await.unwrap();
@@ -207,7 +208,7 @@ async fn backup_after_rotations_and_deletions_is_restored_byte_by_byte() {
     is_whole(&new).await;
 }
 
-/// One more rotation, which extends the audit chain.
+/// Stores one more rotated client key, which extends the audit chain.
 async fn live_on(store: &Store) {
     edit(store, &samples::rotated_client("console")).await;
 }

@@ -49,7 +49,7 @@ fn copy_menu_selects_the_format_by_key() {
         assert_eq!(copied(&mut model, keys), [wanted], "{keys}");
         assert!(model.overlay.is_none(), "{keys}");
     }
-    // Rows of the list are not complete events, so the event is requested.
+    // The rows of a list are not complete, so the whole event is requested.
     let json: Value = serde_json::from_str(&copied(&mut model, "2Yj")[0]).unwrap();
     assert_eq!(json["occurrences"][0]["id"], "e0:1");
     let json: Value = serde_json::from_str(&copied(&mut model, "5Yj")[0]).unwrap();

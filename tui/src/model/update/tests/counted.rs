@@ -1,9 +1,8 @@
-//! Tests of the frequency with which open events are counted. If there are many, counting is
-//! expensive for the service.
+//! Tests of how often open events are counted. Counting many events is expensive for the service.
 
 use super::*;
 
-/// Responds to the counting calls, each after a delay; returns their number.
+/// Responds to the calls that count, each after a delay, and returns the number of calls.
 fn respond_to_counts(model: &mut Model, mut effects: Vec<Effect>, took_ms: i64) -> usize {
     let mut calls = 0;
     while let Some(effect) = effects.pop() {
@@ -32,7 +31,7 @@ fn pause(took_ms: i64) -> i64 {
     let mut begun = Vec::new();
     for _ in 0..600 {
         model.now_ms += 1_000;
-        // The counts of the tabs changed.
+        // Change the counts of the tabs.
         model.store.overview.revision += 1;
         let before_ms = model.now_ms;
         let effects = update(&mut model, Msg::Tick);
@@ -46,14 +45,14 @@ fn pause(took_ms: i64) -> i64 {
 
 #[test]
 fn count_interval_grows_with_count_duration() {
-    // Together with the counts of the tabs, which are read every 5 s.
+    // Events are counted when the counts of the tabs are read, which is every 5 s.
     assert_eq!(pause(0), 10);
-    // Counted twice: by name and by host.
+    // The interval is doubled, because events are counted twice: by name and by host.
     assert!(pause(1_000) >= 20, "{}", pause(1_000));
     assert!(pause(5_000) >= 100, "{}", pause(5_000));
 }
 
-/// Responds to the calls of a method among the effects; returns the next effects.
+/// Responds to the calls of a method among the effects, and returns the next effects.
 fn respond_to_calls(
     model: &mut Model,
     effects: &[Effect],
@@ -105,7 +104,7 @@ fn event_total_is_requested_after_the_first_page() {
     assert_eq!(model.store.events.total.value, total);
 }
 
-/// Opens a list of events of which only the first page is held, counted 20,346 by the service.
+/// Opens a list of 20,346 events by the service's count, of which only the first page is loaded.
 fn partly_held() -> Model {
     let mut model = model(Role::Admin);
     press(&mut model, "2");
@@ -135,16 +134,16 @@ fn counts(effects: &[Effect]) -> usize {
 }
 
 #[test]
-fn total_beside_live_is_recounted_after_a_change() {
+fn total_of_a_live_list_is_recounted_after_a_change() {
     let mut model = partly_held();
     model.now_ms += limits::LIVE_MS;
-    // Nothing changed: the number is right, however old it is.
+    // If nothing has changed, the count is correct, however old it is.
     assert_eq!(counts(&update(&mut model, Msg::Tick)), 0);
     assert_eq!(model.counts_age_ms(), None);
     change(&mut model);
     let effects = update(&mut model, Msg::Tick);
     assert_eq!(counts(&effects), 1);
-    // While it is being counted, no other count is requested.
+    // While a count is in progress, no other count is requested.
     change(&mut model);
     assert_eq!(counts(&update(&mut model, Msg::Tick)), 0);
     let counted = v1::CountEventsResponse {

@@ -1,4 +1,4 @@
-//! Tests of other sort orders of events, and of events counted by a field.
+//! Tests of sort orders other than the default, and of events counted by a field.
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn events_are_sorted_by_the_service_or_the_reason_is_shown() {
     let sorted = model.current_sort().unwrap();
     assert_eq!((sorted.column, sorted.descending), ("Severity", true));
     assert_eq!(orders(&mut model, "S"), [severity("SORT_ORDER_ASC")]);
-    // Back to the initial order, which is followed live.
+    // Return to the initial order, in which the list is live.
     let rest = orders(&mut model, "SSSS");
     assert_eq!(rest.last(), Some(&Value::Null));
     assert_eq!(model.page.list.sort, None);

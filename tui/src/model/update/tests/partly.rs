@@ -72,7 +72,7 @@ fn long_trigger_test_shows_progress_and_ends_with_its_page() {
     let shown = screen(&model);
     assert!(shown.contains("12 of 60 so far"), "{shown}");
     assert!(shown.contains("25 %"), "{shown}");
-    // Starting a longer test cancels the previous one, and so does leaving the page.
+    // A longer test cancels the previous one, and so does leaving the page.
     let longer = commands_for_keys(&mut model, "+");
     assert_eq!(abandoned(&longer), Some(first));
     let second = started_test(&longer).unwrap();

@@ -1,12 +1,11 @@
-//! A property of lists: a selected row stays selected as long as it exists, regardless of other
-//! changes.
+//! A property of lists: a selected row stays selected as long as it exists, whatever else changes.
 
 use super::*;
 use crate::model::{overlay::PaletteTarget, sort};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Occurrences are added or updated, and some leave.
+    /// Occurrences are added or updated, and some are removed.
     Stream(Vec<(u8, i64)>, Vec<u8>),
     /// The list is read again, with these rows.
     Read(Vec<u8>),
@@ -115,9 +114,9 @@ proptest! {
         for step in steps {
             let before = match &step {
                 Step::Select(_) => None,
-                // Reading the events starts another list.
+                // Events are not read again: that would open a new list.
                 Step::Read(_) if on_events => continue,
-                // A change of the order starts at the first row.
+                // If the first row is selected, a change of the order selects the new first row.
                 Step::Sort(_) if on_events && model.page.list.index == 0 => None,
                 _ => model.selected_id(),
             };

@@ -40,7 +40,7 @@ fn views_can_be_cycled_selected_and_saved() {
     assert_eq!(shown(&model), night);
     let order = model.store.events.filter.order;
     assert_eq!(order.by, EventKey::Severity);
-    // The service's view is next, then all events; views that count are skipped.
+    // The view stored in the service is next, then all events. Views that group events are skipped.
     press(&mut model, "<Tab>");
     let shared = (Some("v".to_owned()), "severity=critical".to_owned(), true);
     assert_eq!(shown(&model), shared);

@@ -1,4 +1,4 @@
-//! A rule with a delay notifies of events that last that long.
+//! Tests that a rule with a delay notifies only about events that last that long.
 
 use super::*;
 
@@ -104,7 +104,7 @@ fn repeats_and_updates_are_not_delayed() {
 }
 
 #[test]
-fn delay_and_silence_must_both_end() {
+fn notification_waits_for_both_delay_and_silence() {
     let mut life = Life::under(vec![patient()]);
     life.silences = vec![held::silence()];
     life.event(|_| {});

@@ -15,7 +15,7 @@ fn calm() -> Rule {
 }
 
 impl Life {
-    /// Returns the occurrence by which receivers know it, whether it is flapping, and `clear`.
+    /// Returns for each message the displayed occurrence, whether it is flapping, and `clear`.
     fn messages(&self) -> Vec<(u32, bool, bool)> {
         let all = self.sent.iter().map(|it| &it.content);
         all.map(|it| {
@@ -28,7 +28,7 @@ impl Life {
         .collect()
     }
 
-    /// Opens and closes, a minute apart; returns all messages.
+    /// Opens and closes the event `times` times, at intervals of a minute. Returns all messages.
     fn swing(&mut self, times: usize) -> Vec<(u32, bool, bool)> {
         let mut all = Vec::new();
         for _ in 0..times {
@@ -42,7 +42,7 @@ impl Life {
         all
     }
 
-    /// Returns the messages after a time; asserts that there are none a moment earlier.
+    /// Returns the messages after a time, and asserts that none is due a second earlier.
     fn settled(&mut self, seconds: i64) -> Vec<(u32, bool, bool)> {
         self.wait(seconds - 1);
         assert!(self.review().is_empty(), "it has not settled");
@@ -90,7 +90,7 @@ fn flapping_that_ends_open_sends_one_settled_update() {
 }
 
 #[test]
-fn last_change_may_start_flapping() {
+fn flapping_may_start_with_the_last_change() {
     let mut life = Life::under(vec![calm()]);
     life.swing(4);
     life.event(|_| {});
@@ -135,7 +135,7 @@ fn late_events_neither_start_nor_extend_flapping() {
 }
 
 #[test]
-fn disabling_flapping_or_rule_sends_the_owed_closing() {
+fn disabling_flapping_or_rule_sends_the_outstanding_closing() {
     let edits: [fn(&mut Rule); 2] = [|it| it.flapping = None, |it| it.enabled = false];
     for edit in edits {
         let mut life = Life::under(vec![calm()]);
@@ -163,7 +163,7 @@ fn without_updates_flapping_notifies_once_until_settled() {
 }
 
 #[test]
-fn unnotified_flapping_notifies_the_next_unheld_opening() {
+fn flapping_is_first_notified_by_an_opening_that_outlasts_the_delay() {
     let mut life = Life::under(vec![Rule {
         delay_ms: 90_000,
         ..calm()

@@ -1,5 +1,5 @@
-//! Invariants of notifications around silences: no closing message without an opening one, none
-//! missing, only closing messages during a silence, and the final state at its end.
+//! Invariants of notifications around silences: a receiver gets exactly one closing message for
+//! each opening message, only closing messages during a silence, and the current state at its end.
 
 use proptest::prelude::*;
 

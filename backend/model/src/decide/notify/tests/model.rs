@@ -30,7 +30,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// The contract for one rule and one destination.
+/// The expected behavior of one rule with one destination.
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Model {
@@ -48,7 +48,7 @@ struct Model {
 }
 
 impl Model {
-    /// Returns the `clear` of the message, if one is sent.
+    /// Returns the `clear` flag of the message, or `None` if no message is sent.
     fn act(&mut self, act: Act) -> Option<bool> {
         let sent = self.sent_by(act);
         if !matches!(act, Act::Wait(_) | Act::Enable(_)) && self.status != Some(Status::Suppressed)

@@ -59,7 +59,7 @@ fn shadow_opening_gets_no_closing() {
 }
 
 #[test]
-fn rule_entering_shadow_sends_only_owed_closings() {
+fn rule_switched_to_shadow_sends_only_outstanding_closings() {
     let mut life = Life::under(vec![Rule {
         repeat: true,
         repeat_interval_seconds: 0,

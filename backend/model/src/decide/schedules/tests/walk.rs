@@ -83,11 +83,11 @@ impl Chance {
 /// The turns of a layer, listed one by one.
 struct Expected {
     starts: Vec<i64>,
-    /// The first hand-off that is excluded.
+    /// Time of the first hand-off that is excluded.
     end_ms: i64,
     applies_ms: Range<i64>,
     slots: Vec<Vec<Name>>,
-    /// The hours of a UTC day to which it is limited.
+    /// The hours of each UTC day to which the layer is limited.
     hours: Option<(i64, i64)>,
 }
 
@@ -117,7 +117,7 @@ fn days_between(from: Date, day: Date) -> i64 {
     i64::from(since.get_days())
 }
 
-/// Returns an unlimited rule, and the days of its starts up to `last`.
+/// Returns a recurrence rule without an end, and the days on which it recurs up to `last`.
 fn rule(chance: &mut Chance, first: Date, last: Date) -> (String, Vec<Date>) {
     let interval = chance.number(1, 3);
     let days = std::iter::successors(Some(first), |day| day.tomorrow().ok());
@@ -216,7 +216,7 @@ fn calendar_name(first: i64, last: i64) -> String {
     format!("{first} to {last}")
 }
 
-/// Returns a calendar of these hours of each UTC day.
+/// Returns a calendar that covers these hours of every UTC day.
 fn hours(first: i64, last: i64) -> Calendar {
     let text = WindowText {
         dtstart: format!("2020-01-01T{first:02}:00:00"),

@@ -98,7 +98,7 @@ struct Alertmanager {
     phase: i64,
     /// The beginning and expiry of the alert from each Prometheus.
     known: [Option<(i64, i64)>; 2],
-    /// The beginning of the alert, if it reported one.
+    /// The beginning of the alert, if this Alertmanager has reported the alert.
     began: Option<i64>,
     /// Reports of this sender in flight, by time of arrival.
     sent: Vec<(i64, Said)>,
