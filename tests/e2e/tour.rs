@@ -90,7 +90,7 @@ async fn trigger_is_created_from_a_real_event(guide: &mut Guide) {
         .sees(&["No events here yet", "curl http://127.0.0.1:"]);
     guide.page(
         "Where events come from",
-        "A complete command with address and key of this service; `y` copies it.",
+        "A complete command with the address and key of this service; `y` copies it.",
     );
     let address = guide.rest_address();
     guide.press("y").sees(&["copied the command"]);
