@@ -43,8 +43,8 @@ async fn destination_is_tested_and_saved(guide: &mut Guide) {
     guide.sees(&["● connected", "│events 0│──▶", "→ Add a destination"]);
     guide.page(
         "A new service",
-        "The service is empty. The overview draws the way from events to messages, and lists the first \
-         steps; `Enter` starts the next one.",
+        "The service is empty. The overview draws the path from events to messages, and lists the \
+         first steps; `Enter` starts the next one.",
     );
 
     let hook = guide.receiver.url("/hook");
@@ -80,7 +80,8 @@ async fn destination_is_tested_and_saved(guide: &mut Guide) {
         .sees(&["✓ destination on-call created; next: send an event"]);
     guide.page(
         "Saved",
-        "The list shows it with its health, and the line below suggests the next step.",
+        "The list shows the destination with its health, and the line below suggests the next \
+         step.",
     );
 }
 
@@ -120,7 +121,8 @@ async fn trigger_is_created_from_a_real_event(guide: &mut Guide) {
         .sees(&["would have matched 1 occurrence in the last 24 h"]);
     guide.page(
         "Tried on stored events",
-        "The stored events that the trigger would have matched, before you save it.",
+        "Before you save the trigger, this page lists the stored events that it would have \
+         matched.",
     );
 
     guide.press(ESC).sees(&["New trigger", "unsaved"]);
@@ -212,7 +214,7 @@ async fn next_event_is_notified_and_explained(guide: &mut Guide) {
     guide.page(
         "Why it notified",
         "The next event matched, and the receiver has the message. `x` on the event explains every \
-         rule: each condition with the actual value, each gate, each delivery and attempt.",
+         rule: each condition with the actual value, each hold, each delivery and attempt.",
     );
 
     guide.press("6").sees(&["Decided", "1/2"]).press(ENTER);
