@@ -53,7 +53,7 @@ async fn request_over_the_rate_is_rejected_as_a_whole() {
         &[&create[..], &["--events-per-second", "5"]].concat(),
     );
     let slow = rest.with_key(Some(&key));
-    // A list larger than the rate is accepted, and delays later requests.
+    // A list larger than the rate is accepted; later requests are rejected until it is made up for.
     let first = slow.post(PATH, &events(200)).await;
     assert_eq!(first.ok()["succeeded"], 200);
     assert_eq!(

@@ -90,7 +90,7 @@ pub fn command_of<S: AsRef<OsStr>>(
     command
 }
 
-/// Runs a command to its end.
+/// Runs a command to completion and returns its output.
 ///
 /// # Panics
 /// Panics if the command cannot be started.

@@ -346,8 +346,8 @@ pub fn apply_change(
         record_history(occurrence, cause, Field::Status, from, status.as_str());
         occurrence.status = status;
         transition.closed = status == Status::Closed;
-        // The expiry set by the sender no longer applies once the occurrence was closed, even if it
-        // is reopened.
+        // The expiry set by the sender no longer applies once the occurrence has been closed, even
+        // if it is reopened.
         if transition.closed {
             occurrence.expire_ms = None;
         }

@@ -220,7 +220,7 @@ impl Queues {
         report: &mut AttemptReport,
     ) {
         if let Some(queue) = self.all.get_mut(&destination) {
-            let to_resend = refusals::record_rejection(&mut queue.refusals, delivery, report);
+            let to_resend = refusals::reclassify_outcome(&mut queue.refusals, delivery, report);
             queue.to_resend.extend(to_resend);
         }
     }

@@ -10,7 +10,7 @@ use crate::{
 /// Records the outcome of an attempt. Once too many messages have been rejected with the same
 /// response, further rejections count against the destination. Returns the messages that were
 /// misjudged before.
-pub(crate) fn record_rejection(
+pub(crate) fn reclassify_outcome(
     alike: &mut RepeatedRejections,
     message: RecordId,
     report: &mut AttemptReport,
@@ -100,7 +100,7 @@ mod tests {
         let mut refusals = RepeatedRejections::default();
         let mut judge = |number: usize, verdict: Verdict| {
             let mut report = rejection_report(verdict);
-            let before = record_rejection(&mut refusals, delivery_id(number), &mut report);
+            let before = reclassify_outcome(&mut refusals, delivery_id(number), &mut report);
             (report.verdict.cause(), before.len())
         };
         let refused = |number| Verdict::new_rejected(format!("no: x{number}"), Advice::GiveUp);

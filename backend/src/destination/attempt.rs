@@ -161,7 +161,7 @@ impl AttemptContext<'_> {
             return answer.verdict(&self.masker, self.start_ms);
         }
         let explanation = format!(
-            "the response {} is not from {provider}; another server may use this address",
+            "the response {} is not from {provider}; another server may be using this address",
             answer.status
         );
         Verdict::new_rejected(explanation, Advice::Fix)

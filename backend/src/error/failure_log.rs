@@ -1,5 +1,5 @@
-//! Logging of failures of retried work: each failure at most once a minute, regardless of the
-//! number of retries.
+//! Logs failures of retried work: each failure at most once a minute, regardless of the number of
+//! retries.
 
 use std::{
     collections::HashMap,

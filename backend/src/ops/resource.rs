@@ -272,7 +272,7 @@ impl<T: AuthoredResource> Resources<T> {
         validate_only: bool,
     ) -> Result<SavedResource<T>, Error> {
         let new = self.store_new(draft, validate_only).await?;
-        self.to_saved(new).await
+        self.saved_resource(new).await
     }
 
     /// Returns [`Error::Exhausted`] if creating another one would exceed the limit.
@@ -291,7 +291,7 @@ impl<T: AuthoredResource> Resources<T> {
         })
     }
 
-    async fn to_saved(&self, resource: T) -> Result<SavedResource<T>, Error> {
+    async fn saved_resource(&self, resource: T) -> Result<SavedResource<T>, Error> {
         Ok(SavedResource {
             warnings: resource.warnings(self).await?,
             view: T::view(self, resource.clone()).await?.0,
@@ -372,7 +372,7 @@ impl<T: AuthoredResource> Resources<T> {
         validate_only: bool,
     ) -> Result<SavedResource<T>, Error> {
         let new = self.store_edited(draft, validate_only).await?;
-        self.to_saved(new).await
+        self.saved_resource(new).await
     }
 
     async fn store_edited(&self, draft: &T::Draft, validate_only: bool) -> Result<T, Error> {

@@ -1,6 +1,6 @@
-//! Faults of each kind while pages, methods with `after`, links, heartbeats, groups, budgets and
-//! a silence that ends are in progress. No message is lost, duplicated or early, and no heartbeat
-//! raises an alarm.
+//! Every kind of fault while pages, methods with `after`, links, heartbeats, groups, budgets and an
+//! ending silence are in use. No message is lost, duplicated or early, and no heartbeat raises an
+//! alarm.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -111,7 +111,7 @@ impl Span {
             Self::Day => "in the last 24 h",
             Self::Week => "in the last 7 days",
             Self::Month => "in the last 30 days",
-            Self::All => "of all stored events",
+            Self::All => "among all stored events",
         }
     }
 

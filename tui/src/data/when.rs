@@ -155,7 +155,7 @@ pub(crate) fn parse_duration_ms(text: &str) -> Option<i64> {
     is_some.then_some(total)
 }
 
-/// Formats a duration as typed, without zero units: `1h30m`.
+/// Formats a duration in the syntax of input fields, without zero units: `1h30m`.
 pub(crate) fn format_duration(ms: i64) -> String {
     let mut left = ms.max(0) / 1_000;
     let mut words = String::new();

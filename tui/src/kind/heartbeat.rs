@@ -156,7 +156,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "event.dimensions",
             "Dimensions",
             FieldKind::Pairs,
-            "Extra dimensions of that event, one `team: db` per line.",
+            "Extra dimensions of that event, one per line, such as `team: db`.",
         ),
         DESCRIPTION,
         TAGS,

@@ -39,9 +39,9 @@ impl LineFormat {
     pub(crate) fn parse(self, text: &str) -> Result<Value, String> {
         let lines = text.lines().map(str::trim).filter(|it| !it.is_empty());
         let read = match self {
-            Self::Methods => read_method,
-            Self::Layers => read_layer,
-            Self::Steps => read_step,
+            Self::Methods => parse_method,
+            Self::Layers => parse_layer,
+            Self::Steps => parse_step,
         };
         lines.map(read).collect()
     }
@@ -59,7 +59,7 @@ fn format_length(of: &Value, field: &str) -> Option<String> {
     (seconds > 0).then(|| when::format_duration(seconds.saturating_mul(1_000)))
 }
 
-fn read_length(written: &str) -> Result<Value, String> {
+fn parse_length(written: &str) -> Result<Value, String> {
     let ms = when::parse_duration_ms(written)
         .ok_or_else(|| format!("`{written}` is not a duration; expected {}", when::LENGTHS))?;
     Ok(json!(format!("{}s", ms / 1_000)))
@@ -99,7 +99,7 @@ fn format_method(method: &Value) -> String {
     line
 }
 
-fn read_method(line: &str) -> Result<Value, String> {
+fn parse_method(line: &str) -> Result<Value, String> {
     let (head, variables) = match line.split_once(": ") {
         Some((head, variables)) => (head.trim(), variables),
         None => (line, ""),
@@ -110,7 +110,7 @@ fn read_method(line: &str) -> Result<Value, String> {
     let mut method = Map::new();
     method.insert("destinationName".into(), json!(name));
     if let Some(after) = after {
-        method.insert("after".into(), read_length(after)?);
+        method.insert("after".into(), parse_length(after)?);
     }
     if let Some(severity) = severity {
         if !SEVERITIES.contains(&severity) {
@@ -165,7 +165,7 @@ fn format_layer(layer: &Value) -> String {
     line
 }
 
-fn read_layer(line: &str) -> Result<Value, String> {
+fn parse_layer(line: &str) -> Result<Value, String> {
     let (rest, calendar) = split_suffix(line, "in");
     let (rest, until) = split_suffix(rest, "until");
     let (rest, since) = split_suffix(rest, "since");
@@ -225,7 +225,7 @@ fn format_step(step: &Value) -> String {
     }
 }
 
-fn read_step(line: &str) -> Result<Value, String> {
+fn parse_step(line: &str) -> Result<Value, String> {
     let (targets, wait) = split_suffix(line, "wait");
     let targets = targets
         .split(',')
@@ -243,7 +243,7 @@ fn read_step(line: &str) -> Result<Value, String> {
     });
     let mut step = json!({ "targets": targets.collect::<Vec<_>>() });
     if let Some(wait) = wait {
-        step["wait"] = read_length(wait)?;
+        step["wait"] = parse_length(wait)?;
     }
     Ok(step)
 }

@@ -74,7 +74,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "event.dimensions",
             "Dimensions",
             FieldKind::Pairs,
-            "Dimensions, one `host: {{data.host}}` per line. ‹form_test› shows the result.",
+            "Dimensions, one per line, such as `host: {{data.host}}`. ‹form_test› shows the result.",
         )
         .with_required(),
         FieldSpec::new(

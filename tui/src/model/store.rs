@@ -40,7 +40,8 @@ pub(crate) struct Store {
     /// The filter with which the deliveries were read, and the token of the next page.
     pub(crate) deliveries_filter: String,
     pub(crate) deliveries_next: String,
-    /// Numbers of deliveries by state, and the filter that they match, without its state.
+    /// Counts of deliveries by state, and the filter that they match, excluding its condition on the
+    /// state.
     pub(crate) delivery_counts: Loaded<v1::DeliveryCounts>,
     pub(crate) delivery_counts_of: String,
     pub(crate) all_deliveries: Loaded<v1::DeliveryCounts>,

@@ -24,7 +24,7 @@ use crate::{
 
 /// One more than the largest kind number.
 const KINDS: usize = Kind::ALL.len() + 1;
-/// Memory of a record name, in addition to its key.
+/// Estimated overhead in bytes of a cached step or record name, excluding its key.
 const NAME_BYTES: usize = 48;
 
 /// The writer of a step and its batch number: unique within one history of the log.

@@ -59,7 +59,7 @@ impl File {
     }
 
     pub(super) fn open(&self) -> Result<OpenedFile, Failure> {
-        // After a reopening because of an error, the file is scanned regardless of the journal.
+        // When reopened after an error, the file is scanned regardless of the journal.
         let is_first = !self.was_open.swap(true, Ordering::Relaxed);
         if is_first {
             let (blocks, known) = self.blocks(true)?;

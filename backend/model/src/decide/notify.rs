@@ -31,7 +31,7 @@ pub struct Notices {
     pub stopped: Vec<Name>,
     /// The change to report with the group of [`StepKind::NotifyGroup`], if any.
     pub member: Option<MemberNotice>,
-    /// Deliveries of responses that must report a group, each with the group.
+    /// Deliveries of group responses whose content still lacks the group, each with the group.
     pub of_groups: Vec<(RecordId, RecordId)>,
     /// Notices about responses that became unanswered after all rounds, or are no longer
     /// unanswered.

@@ -105,9 +105,14 @@ fn character_error(text: &str) -> Option<String> {
             let stands = before.is_some_and(|before: char| {
                 before.is_alphabetic() || is_combining_mark(before) || is_joiner(before)
             });
-            if !stands || marks > MARKS_MAX {
+            if !stands {
                 return Some(format!(
                     "contains the combining mark {c:?} without a letter before it"
+                ));
+            }
+            if marks > MARKS_MAX {
+                return Some(format!(
+                    "contains more than {MARKS_MAX} combining marks after a letter"
                 ));
             }
         } else if !is_joiner(c) {

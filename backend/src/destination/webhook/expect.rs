@@ -53,7 +53,7 @@ fn judge_accepted(
     if status.is_success() && is_checked && is_met != Some(Some(true)) && answer.is_web_page() {
         let explanation = format!(
             "the receiver returned {status} with a web page, such as a sign-in page: another server \
-             uses this address"
+             is using this address"
         );
         return Verdict::new_rejected(explanation, Advice::Fix);
     }

@@ -142,7 +142,7 @@ impl Deliveries {
             for occurrence in occurrences {
                 scan::yield_if_needed().await;
                 let begun = place.filter(|place| place.occurrence == occurrence.key);
-                let entries = self.notified_entries(&mut rules, &occurrence).await?;
+                let entries = self.entries_owing_closing(&mut rules, &occurrence).await?;
                 for item in outstanding_obligations(&occurrence, &entries, filter, begun) {
                     if self.destination_exists(&mut known, &item).await? {
                         items.push(item);
@@ -196,7 +196,7 @@ impl Deliveries {
 
     /// Returns the notifications of an occurrence with outstanding resolutions. Their rules send
     /// updates, or did when they were deleted.
-    async fn notified_entries<'a>(
+    async fn entries_owing_closing<'a>(
         &self,
         known: &mut HashMap<RecordId, bool>,
         occurrence: &'a Occurrence,

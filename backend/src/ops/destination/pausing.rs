@@ -1,4 +1,4 @@
-//! Pausing and resuming of destinations.
+//! Pauses and resumes destinations.
 
 use bellwether_proto::v1;
 

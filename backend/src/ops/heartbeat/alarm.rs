@@ -1,4 +1,4 @@
-//! Opening and closing of events about missing beats.
+//! Opens and closes events about missing beats.
 
 use crate::{
     decide::{AlarmFacts, LoadedHeartbeat},

@@ -521,7 +521,7 @@ async fn alarm_texts_are_templates_with_the_values_of_beats() {
         (
             1,
             "event.summary",
-            "has no variable `x`; expected one of `name`, `last_beat`, `due`, `by.host`"
+            "uses the unknown variable `x`; expected one of `name`, `last_beat`, `due`, `by.host`"
         )
     );
     let mut draft = draft;

@@ -186,8 +186,8 @@ impl Folder {
         synced.map_err(|error| OpenError::io("sync", &self.path, error))
     }
 
-    /// Atomically writes a file that only its owner can read. Its name is durable once the folder
-    /// was synced.
+    /// Atomically writes a file that only its owner can read. Its name is durable only once the
+    /// folder has been synced.
     pub(super) fn write_private(&self, name: &str, content: &[u8]) -> Result<(), OpenError> {
         write_private(&self.path.join(name), content)
     }

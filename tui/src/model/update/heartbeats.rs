@@ -45,7 +45,7 @@ pub(super) fn confirm_rotate(model: &mut Model) {
     let then = Consequence::Write(Box::new(call), Box::new(write));
     let confirm = Confirm::new(format!("Create a new URL for {name}?"), "Rotate", then);
     let words = if has_key {
-        "The previous URL stops working: jobs that use it fail until they are updated."
+        "The current URL stops working, and jobs that use it fail until they are updated."
     } else {
         "For cron jobs and scripts: `curl -fsS URL` sends a beat."
     };

@@ -120,7 +120,7 @@ pub(super) fn confirm_show_feed(model: &mut Model) {
 }
 
 pub(super) fn revoke_feed(model: &mut Model) {
-    let words = "The previous URL stops working: calendars that use it stop updating.";
+    let words = "The current URL stops working, and calendars that use it stop updating.";
     let methods = ["RotateScheduleFeed", "RotateContactFeed"];
     confirm_feed(model, methods, "Revoke", words);
 }

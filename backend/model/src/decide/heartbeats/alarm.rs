@@ -145,7 +145,7 @@ fn text_violation(path: String, text: &str, known: &[&str], keys: &[&str]) -> Op
     let plain = known.iter().filter(|it| **it != "by");
     let known = plain.map(|it| (*it).to_owned()).chain(values);
     let known = known.collect::<Vec<_>>().join("`, `");
-    let message = format!("has no variable `{unknown}`; expected one of `{known}`");
+    let message = format!("uses the unknown variable `{unknown}`; expected one of `{known}`");
     Some(Violation::new(path, message))
 }
 

@@ -174,7 +174,7 @@ impl Writer<'_> {
                     && self.occurrence.status == Status::Open
                     && !self.occurrence.acknowledged
                     && !(entry.cleared || entry.shadow || entry.group.is_some());
-                // A failure of the policy is not escalated to the same people again.
+                // An event that reports that no one responded under this policy is not escalated by it.
                 let policy =
                     policy.filter(|it| !self.occurrence.reports_unanswered_policy(&it.name));
                 let Some(policy) = policy.filter(|_| is_new) else {
@@ -252,7 +252,7 @@ impl Writer<'_> {
         if response.exceeds_acknowledged_severity(self.occurrence.severity) {
             response.restart(policy, now_ms);
         }
-        // The steps of a group's response run where the members of the group are read.
+        // The steps of a group's response run only in a check, which has read the group's members.
         if entry.group.is_some() && self.step.kind != StepKind::Check {
             return response.schedule_evaluation();
         }

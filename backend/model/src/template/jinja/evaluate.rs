@@ -183,7 +183,7 @@ impl<'r, 's, 't> Evaluation<'r, 's, 't> {
         pairs.try_for_each(|(target, item)| self.bind(target, item))
     }
 
-    /// Returns the items of a list, the keys of an object, or the characters of a text.
+    /// Returns the items of a list, the keys of an object, or the characters of a string.
     fn iterable_items(&mut self, value: &Value) -> Result<Vec<Value>, Error> {
         self.meter.charge_items(self.state, value)
     }
