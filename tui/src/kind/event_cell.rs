@@ -99,6 +99,11 @@ impl EventCell {
         format!("{severity}{name} {host} {summary}")
     }
 
+    /// Returns the name and the host; empty for a digest.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.name, self.host).trim().to_owned()
+    }
+
     /// Returns the cell as a line of a dialog.
     pub(crate) fn line(&self) -> String {
         self.text(DIALOG).trim_end().to_owned()

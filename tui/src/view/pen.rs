@@ -20,17 +20,19 @@ use crate::{
 pub(super) struct Pen<'a> {
     buffer: &'a mut Buffer,
     look: Appearance,
+    is_ascii: bool,
     cursor: Option<Position>,
     /// The selected row; the terminal's cursor is there if it is not in a text field.
     selected: Option<Position>,
 }
 
 impl<'a> Pen<'a> {
-    pub(super) fn new(buffer: &'a mut Buffer, look: Appearance) -> Self {
+    pub(super) fn new(buffer: &'a mut Buffer, look: Appearance, is_ascii: bool) -> Self {
         buffer.set_style(*buffer.area(), look.base());
         Self {
             buffer,
             look,
+            is_ascii,
             cursor: None,
             selected: None,
         }
@@ -38,6 +40,11 @@ impl<'a> Pen<'a> {
 
     pub(super) fn is_mono(&self) -> bool {
         self.look.is_mono()
+    }
+
+    /// Whether symbols and lines are replaced by ASCII.
+    pub(super) fn is_ascii(&self) -> bool {
+        self.is_ascii
     }
 
     pub(super) fn cursor(&self) -> Option<Position> {
