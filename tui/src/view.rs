@@ -36,7 +36,7 @@ const PREVIEW_ROWS: u16 = 6;
 /// Minimum columns of a list on a wide screen, and of the pane beside it.
 const LIST_COLUMNS: u16 = 60;
 const PANE_COLUMNS: u16 = 52;
-const NARROW_PANE_COLUMNS: u16 = 40;
+const NARROW_PANE_COLUMNS: u16 = 46;
 
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();

@@ -103,11 +103,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Good, around.last_hour(it.name()).delivered)
         })
         .hide_if_empty(),
-        Column::new("Failed 1 h", 10, 0, 4, |around, it: &Object| {
+        Column::new("Failed 1 h", 11, 0, 4, |around, it: &Object| {
             Cell::new(Token::Bad, around.last_hour(it.name()).failed)
         })
         .hide_if_empty(),
-        Column::new("Last error", 24, 3, 2, |_, it: &Object| {
+        Column::new("Last error", 16, 3, 2, |_, it: &Object| {
             Cell::new(Token::Bad, text::shorten_error(it.text("health.lastError")))
         }),
     ],

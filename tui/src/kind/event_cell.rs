@@ -166,7 +166,7 @@ pub(super) const SEVERITY: Column<Object> =
     })
     .sort_descending(|it| Key::Number(severity(it) as i64));
 
-pub(super) const EVENT: Column<Object> = Column::new("Event", 12, 0, 0, |around, it: &Object| {
+pub(super) const EVENT: Column<Object> = Column::new("Event", 12, 1, 0, |around, it: &Object| {
     Cell::new(Token::Text, EventCell::from_object(around, it).name)
 })
 .sort_by_key(|it| Key::Text(it.text("eventName").to_owned()));
