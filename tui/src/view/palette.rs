@@ -28,11 +28,7 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     let lines = PaletteLine::from_items(&items, is_grouped);
     let is_wide = palette.here && area.width >= TWO_COLUMNS_WIDTH;
     let widest = if is_wide { 150 } else { 90 };
-    let width = if area.width < widest {
-        area.width
-    } else {
-        widest
-    };
+    let width = area.width.min(widest);
     // The text field, the frame, the lines, and the sentence below those of the help.
     let highest = match (is_wide, palette.here) {
         (true, _) => lines.len().div_ceil(2).max(12) + 6,

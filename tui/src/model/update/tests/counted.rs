@@ -160,8 +160,8 @@ fn total_beside_live_is_recounted_after_a_change() {
     assert_eq!(model.store.events.total.value, Some(20_347));
     // The tab shows the same number.
     let badge = |model: &Model| {
-        let tabs = tabs::visible_tabs(model).into_iter();
-        tabs.filter_map(|it| it.badge).next()
+        let mut tabs = tabs::visible_tabs(model).into_iter();
+        tabs.find_map(|it| it.badge)
     };
     assert_eq!(badge(&model).as_deref(), Some("20k"));
     press(&mut model, "/severity>=info<Enter>");
