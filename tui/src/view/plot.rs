@@ -82,13 +82,12 @@ impl Stack<'_> {
                 let upto = if uppermost == Some(at) { whole } else { sum };
                 drawn = high(upto).min(eighths).max(1.0);
             }
-            let end = drawn;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "between 0 and the height"
             )]
-            ends.push(end.round() as u32);
+            ends.push(drawn.round() as u32);
         }
         for row in 0..rows {
             let y = area.top() + rows - 1 - row;
