@@ -35,11 +35,11 @@ pub fn enum_word(name: &str, prefix: &str) -> String {
 }
 
 /// Formats a duration in its largest suitable unit, rounded to the nearest: `132 ms`, `4.3 s`,
-/// `3 min`, `2 h`, `7 d`.
+/// `5 s`, `3 min`, `2 h`, `7 d`.
 pub fn format_duration(ms: i64) -> String {
     match ms {
         ..1_000 => format!("{ms} ms"),
-        1_000..9_950 => {
+        1_000..9_950 if ms % 1_000 != 0 => {
             let tenths = (ms + 50) / 100;
             format!("{}.{} s", tenths / 10, tenths % 10)
         }
@@ -47,13 +47,10 @@ pub fn format_duration(ms: i64) -> String {
     }
 }
 
-/// Rounds a duration to whole units, using the largest unit that it contains at least twice.
+/// Rounds a duration to whole units, using the largest unit that it contains at least twice; minutes
+/// are used from 90 s on.
 fn round_duration(ms: i64) -> String {
-    let units = [
-        ("s", 1_000, 120),
-        ("min", 60_000, 120),
-        ("h", 3_600_000, 48),
-    ];
+    let units = [("s", 1_000, 90), ("min", 60_000, 120), ("h", 3_600_000, 48)];
     let rounded = |unit_ms: i64| ms.saturating_add(unit_ms / 2) / unit_ms;
     let fitting = units
         .into_iter()
@@ -196,13 +193,14 @@ mod tests {
             (0, "0 ms"),
             (132, "132 ms"),
             (999, "999 ms"),
-            (1_000, "1.0 s"),
+            (1_000, "1 s"),
             (4_250, "4.3 s"),
             (9_949, "9.9 s"),
             (9_950, "10 s"),
             (65_000, "65 s"),
-            (119_499, "119 s"),
-            (119_500, "2 min"),
+            (89_499, "89 s"),
+            (89_500, "1 min"),
+            (90_000, "2 min"),
             (180_000, "3 min"),
             (2 * HOUR - 30_001, "119 min"),
             (2 * HOUR - 30_000, "2 h"),

@@ -49,7 +49,7 @@ fn auto_theme_uses_the_terminal_background_without_typing_the_reply() {
 #[test]
 fn background_is_queried_only_if_the_theme_needs_it() {
     let world = World::start();
-    let mut console = console(&world, &[]);
+    let mut console = console(&world, &["--theme", "dark"]);
     console.shows(&["Overview", "connected"]);
     console.press("q");
     assert!(console.ended().success());

@@ -40,7 +40,7 @@ async fn journey(columns: u16, rows: u16) -> Vec<page::Page> {
 }
 
 async fn destination_is_tested_and_saved(guide: &mut Guide) {
-    guide.sees(&["● connected", "│events 0│──▶", "→ Add a destination"]);
+    guide.sees(&["● connected", "│events 0│──▶", "· Add a destination"]);
     guide.page(
         "A new service",
         "The service is empty. The overview draws the path from events to messages, and lists the \

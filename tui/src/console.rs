@@ -65,7 +65,6 @@ impl<B: Backend> Console<B> {
         let service = options.endpoint.uri().to_string();
         let keys = Keys::from_options(&mut options);
         let mut model = Model::new(service, options.read_only, options.time_zone);
-        model.sending = options.sending;
         model.shell = options.shell;
         model.context = options.context;
         model.contexts = options.contexts;
@@ -136,7 +135,8 @@ impl<B: Backend> Console<B> {
 
     pub(crate) fn needs_background_query(&self) -> bool {
         let model = &self.model;
-        let matters = model.theme == Theme::Auto && model.depth == Depth::Full;
+        let depends = matches!(model.theme, Theme::Auto | Theme::Terminal);
+        let matters = depends && model.depth != Depth::Sixteen;
         matters && model.background.is_none()
     }
 

@@ -39,6 +39,23 @@ pub(crate) use self::{
 };
 use crate::data::{Kind, Object};
 
+/// Returns the name of a resource as displayed: for one without a name, its event or the fields
+/// that its events share.
+pub(crate) fn displayed_name(around: &dyn RenderContext, object: &Object) -> String {
+    let event = || EventCell::from_object(around, object).title();
+    let rule = object.text("ruleName");
+    let shown = match object.kind {
+        Kind::Response => event(),
+        Kind::Pending => format!("{} · {rule}", event()),
+        Kind::Group => format!("{rule} · {}", group::format_common_fields(object)),
+        _ => String::new(),
+    };
+    match shown.trim_matches([' ', '·']) {
+        "" => object.name().to_owned(),
+        shown => shown.to_owned(),
+    }
+}
+
 pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
     match kind {
         Kind::Trigger => &trigger::SPEC,

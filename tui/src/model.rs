@@ -74,7 +74,6 @@ pub(crate) struct Model {
     pub(crate) now_ms: i64,
     pub(crate) zone: TimeZone,
     pub(crate) service: String,
-    pub(crate) sending: Option<String>,
     pub(crate) shell: Shell,
     pub(crate) context: Option<Context>,
     pub(crate) contexts: Vec<String>,
@@ -156,7 +155,6 @@ impl Model {
             now_ms: 0,
             zone,
             service,
-            sending: None,
             shell: Shell::default(),
             context: None,
             contexts: Vec::new(),
@@ -335,7 +333,8 @@ impl Model {
     /// Returns the rows between header and page: for the position in a list, or for a separator if
     /// there are no tabs.
     pub(crate) fn rows_above(&self) -> u16 {
-        u16::from(self.page.route.is_list() || !tabs::has_tab_line(self))
+        let has_title = self.page.route.is_list() || !tabs::has_tab_line(self);
+        u16::from(has_title && self.cycle.is_none())
     }
 
     pub(crate) fn notice_lines(&self) -> Vec<String> {

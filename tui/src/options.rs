@@ -122,6 +122,28 @@ pub struct Shell {
     pub bellwether: String,
 }
 
+impl Shell {
+    /// Returns a command that sends an event: with curl if the REST address is known, else over
+    /// gRPC.
+    pub(crate) fn send_command(&self) -> String {
+        let Self {
+            key, bellwether, ..
+        } = self;
+        match &self.rest {
+            Some(rest) => format!(
+                "curl {rest}/v1/data-receiver/events \\\n  -H \"authorization: Bearer {key}\" \\\n  \
+                 -d '{EVENT}'"
+            ),
+            None => format!(
+                "{bellwether} \\\n  send disk -d host=db-1 --severity error --summary 'disk is full'"
+            ),
+        }
+    }
+}
+
+const EVENT: &str = r#"{"events": [{"name": "disk", "dimensions": {"host": "db-1"},
+    "severity": "SEVERITY_ERROR", "summary": "disk is full"}]}"#;
+
 impl Default for Shell {
     fn default() -> Self {
         Self {
@@ -170,8 +192,6 @@ pub struct Options {
     /// Background of the terminal, if known. Otherwise the terminal is queried if the theme depends
     /// on it.
     pub background: Option<Background>,
-    /// Shell command that sends an event to the service, shown while there are none.
-    pub sending: Option<String>,
     /// Access to the service from a shell, for copied commands.
     pub shell: Shell,
     pub context: Option<Context>,
@@ -212,7 +232,6 @@ impl Options {
             depth: Depth::default(),
             is_ascii: false,
             background: None,
-            sending: None,
             shell: Shell::default(),
             context: None,
             contexts: Vec::new(),

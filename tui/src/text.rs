@@ -181,7 +181,8 @@ fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
 
 /// Draws counts as `cells` bars, each the sum of several counts; empty if all are 0.
 pub(crate) fn bar_chart(counts: &[i32], cells: usize) -> String {
-    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    // Full cells of neighbouring rows would merge.
+    const LEVELS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
     let each = counts.len().div_ceil(cells.max(1)).max(1);
     let sums = counts.rchunks(each).rev();
     let sums: Vec<i64> = sums
@@ -191,11 +192,7 @@ pub(crate) fn bar_chart(counts: &[i32], cells: usize) -> String {
     if most <= 0 {
         return String::new();
     }
-    let level = |sum: i64| {
-        usize::try_from((sum * 7 + most - 1) / most)
-            .unwrap_or(0)
-            .min(7)
-    };
+    let level = |sum: i64| usize::try_from((sum * 7 - 1) / most).unwrap_or(0);
     // Zero is drawn as a space.
     let bar = |sum: i64| if sum > 0 { LEVELS[level(sum)] } else { ' ' };
     sums.into_iter().map(bar).collect()
@@ -271,11 +268,11 @@ mod tests {
     #[test]
     fn bars_sum_their_counts_and_zero_is_a_space() {
         assert_eq!(bar_chart(&[0, 0, 0], 3), "");
-        assert_eq!(bar_chart(&[0, 7, 14], 3), " ▅█");
-        assert_eq!(bar_chart(&[1, 1, 7, 7], 2), "▂█");
-        assert_eq!(bar_chart(&[1, 1_000], 2), "▂█");
-        // The first bar is the sum of fewer counts.
-        assert_eq!(bar_chart(&[5, 0, 0, 5, 5], 3), "▅ █");
+        assert_eq!(bar_chart(&[0, 7, 14], 3), " ▄▇");
+        assert_eq!(bar_chart(&[1, 1, 7, 7], 2), "▁▇");
+        assert_eq!(bar_chart(&[1, 1_000], 2), "▁▇");
+        // The first bar covers fewer counts.
+        assert_eq!(bar_chart(&[5, 0, 0, 5, 5], 3), "▄ ▇");
     }
 
     #[test]

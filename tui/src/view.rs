@@ -25,6 +25,7 @@ use crate::{
     document::Document,
     limits,
     model::{self, Model, form::Form, overlay::Overlay, page::Content},
+    route::Route,
     theme::glyphs,
 };
 
@@ -35,11 +36,12 @@ const PREVIEW_ROWS: u16 = 6;
 /// Minimum columns of a list on a wide screen, and of the pane beside it.
 const LIST_COLUMNS: u16 = 60;
 const PANE_COLUMNS: u16 = 52;
+const NARROW_PANE_COLUMNS: u16 = 46;
 
 pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();
     let cursor = {
-        let mut pen = Pen::new(frame.buffer_mut(), model.appearance());
+        let mut pen = Pen::new(frame.buffer_mut(), model.appearance(), model.is_ascii);
         draw_screen(model, &mut pen, area);
         if model.is_response_overdue() {
             pen.fade_area(area);
@@ -90,7 +92,7 @@ fn draw_split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let rows = list::VisibleRows::new(model, area.height);
     // On a wide screen, a list is only as wide as its content.
     let most = if model.shows_split() {
-        area.width - PANE_COLUMNS.max(area.width * 3 / 8)
+        area.width - pane_width(&model.page.route, area.width)
     } else {
         area.width
     };
@@ -111,6 +113,17 @@ fn draw_split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     list::draw(model, &rows, width, pen, area);
     if let Some((title, shown)) = beside.flatten() {
         draw_panel(&title, &shown, pen, right);
+    }
+}
+
+/// Returns the minimum width of the pane beside a list: less if its texts are short.
+fn pane_width(route: &Route, width: u16) -> u16 {
+    use Kind::{Destination, Policy, Rule, Schedule};
+    match route {
+        Route::List(Destination | Policy | Rule | Schedule) | Route::Events | Route::Deliveries => {
+            PANE_COLUMNS.max(width * 3 / 8)
+        }
+        _ => NARROW_PANE_COLUMNS,
     }
 }
 

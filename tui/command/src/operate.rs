@@ -124,7 +124,6 @@ async fn open_console(
     options.views.clone_from(&settings.views);
     options.read_only = settings.read_only;
     options.shell = sending::shell_settings(settings, address, signed_in);
-    options.sending = sending::example_curl_command(&options.shell);
     options.mouse = settings.mouse;
     options.escape_delay = settings.escape_delay;
     options.kitty_keys = settings.kitty_keys;

@@ -69,7 +69,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(write_document),
     empty: "No contacts yet.\n\nA contact is a person or a team, and the destinations that notify them. \
-        Schedules and escalation\npolicies name contacts. ‹new› creates one.",
+        Schedules and escalation policies name contacts. ‹new› creates one.",
     beside: &[],
 };
 

@@ -69,8 +69,7 @@ fn event_cell(around: &dyn RenderContext, it: &Delivery) -> Cell {
         return Cell::new(Token::Dim, words);
     }
     let shown = EventCell::from_delivery(it, around.host_field());
-    let words = format!("{} {}", shown.name, shown.host);
-    let mut cell = Cell::new(it.severity(), words.trim_end());
+    let mut cell = Cell::new(it.severity(), shown.title());
     cell.sign = it.severity().symbol();
     cell
 }

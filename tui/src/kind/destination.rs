@@ -99,11 +99,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .right_align()
         .hide_if_empty(),
-        Column::new("Last hour", 12, 0, 5, |around, it: &Object| {
+        Column::new("Sent 1 h", 10, 0, 5, |around, it: &Object| {
             Cell::new(Token::Good, around.last_hour(it.name()).delivered)
         })
         .hide_if_empty(),
-        Column::new("Failed, 1 h", 12, 0, 4, |around, it: &Object| {
+        Column::new("Failed 1 h", 11, 0, 4, |around, it: &Object| {
             Cell::new(Token::Bad, around.last_hour(it.name()).failed)
         })
         .hide_if_empty(),
@@ -534,13 +534,12 @@ fn write_health_evidence(into: &mut Document, around: &dyn RenderContext, destin
             let took = destination.value_at(path).and_then(Value::as_str);
             took.map_or_else(|| "–".to_owned(), format_seconds)
         };
-        let attempts = if tried == 1 { "attempt" } else { "attempts" };
         let words = format!(
-            "last {tried} {attempts}, {failed} failed; p50 {}, p95 {}",
+            "{tried}, {failed} failed; p50 {}, p95 {}",
             took("health.p50"),
             took("health.p95")
         );
-        into.field("known from", Token::Text, &words);
+        into.field("recent attempts", Token::Text, &words);
     }
     let last = destination
         .value_at("health.lastAttempts")
@@ -599,6 +598,19 @@ fn format_seconds(time: &str) -> String {
     ms.map_or_else(|| time.to_owned(), format_duration)
 }
 
+fn write_settings<'a>(
+    into: &mut Document,
+    settings: impl IntoIterator<Item = (&'a String, &'a Value)>,
+) {
+    for (key, value) in settings {
+        match value {
+            Value::Object(_) | Value::Array(_) => into.tree(0, key, value),
+            Value::String(text) => into.field(key, Token::Text, text),
+            other => into.field(key, Token::Text, &other.to_string()),
+        }
+    }
+}
+
 fn write_document(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
     shared::write_head(into, destination);
     let health = health_state(destination);
@@ -617,25 +629,21 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, destination: 
     }
     write_rejections(into, around, destination);
     write_health_evidence(into, around, destination);
-    if health != HealthState::Healthy || shared::recent_count(destination) == 0 {
-        let words = "‹test_destination› sends a test message and shows its request and response";
-        into.text(Token::Dim, 0, &around.expand_keys(words));
-    }
     shared::write_notifications(into, destination);
     let link = Link::deliveries("destination", destination.name());
     into.link("deliveries", "to this destination", link);
     shared::write_times(into, around, destination);
+    if health != HealthState::Healthy || shared::recent_count(destination) == 0 {
+        let words = "‹test_destination› sends a test message and shows its request and response";
+        into.text(Token::Dim, 0, &around.expand_keys(words));
+    }
     into.heading(&format!("Type {}", destination.type_word()));
     let kind = destination.value_at("type").and_then(Value::as_object);
     let settings = kind.into_iter().flat_map(|kind| kind.values());
-    for (key, value) in settings.filter_map(Value::as_object).flatten() {
-        into.tree(0, key, value);
-    }
+    write_settings(into, settings.filter_map(Value::as_object).flatten());
     if let Some(Value::Object(delivery)) = destination.value_at("delivery") {
         into.heading("Delivery");
-        for (key, value) in delivery {
-            into.tree(0, key, value);
-        }
+        write_settings(into, delivery);
     }
     shared::write_users(into, around, destination);
 }

@@ -98,6 +98,11 @@ impl EventCell {
         format!("{severity}{name} {host} {summary}")
     }
 
+    /// Returns the name and the host; empty for a digest.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.name, self.host).trim().to_owned()
+    }
+
     /// Returns the cell as a line of a dialog.
     pub(crate) fn line(&self) -> String {
         self.text(DIALOG).trim_end().to_owned()
@@ -159,7 +164,7 @@ pub(super) const SEVERITY: Column<Object> =
     })
     .sort_descending(|it| Key::Number(severity(it) as i64));
 
-pub(super) const EVENT: Column<Object> = Column::new("Event", 12, 0, 0, |around, it: &Object| {
+pub(super) const EVENT: Column<Object> = Column::new("Event", 12, 1, 0, |around, it: &Object| {
     Cell::new(Token::Text, EventCell::from_object(around, it).name)
 })
 .sort_by_key(|it| Key::Text(it.text("eventName").to_owned()));

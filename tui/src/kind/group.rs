@@ -68,7 +68,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     document: Some(write_document),
     empty: "No groups yet.\n\nA rule with «Group by» sends one message for several events: a \
         thread for each \
-        group of\nequal fields. They are listed here with their open events.\n\n\
+        group of equal fields. They are listed here with their open events.\n\n\
         For example: in the form of a rule (‹go_rules›) «Group by» `host`.",
     beside: &[],
 };
@@ -95,7 +95,7 @@ fn member_count(group: &Object, path: &str) -> i64 {
     group.number(path).unwrap_or_default()
 }
 
-fn format_common_fields(group: &Object) -> String {
+pub(super) fn format_common_fields(group: &Object) -> String {
     let all = group.value_at("by").and_then(Value::as_array);
     let pair = |pair: &Value| {
         let field = pair["field"].as_str().unwrap_or_default();

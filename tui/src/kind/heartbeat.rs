@@ -163,7 +163,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(write_document),
     empty: "No heartbeats yet.\n\nA heartbeat is a signal that is expected to repeat: a backup, a cron job, \
-        a watchdog. If it\nis missing, an event is opened, and the next beat closes it. ‹new› creates one.\n\n\
+        a watchdog. If it is missing, an event is opened, and the next beat closes it. ‹new› creates one.\n\n\
         For example: every `1d`, beats `name=backup-done`, by `host`.",
     beside: &[],
 };

@@ -95,7 +95,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(write_document),
     empty: "No inhibitions yet.\n\n\
-        An inhibition holds messages about effects while their cause is open, such as disks and\n\
+        An inhibition holds messages about effects while their cause is open, such as disks and \
         services while their host is down. ‹new› creates one.\n\n\
         For example: while open `name=host-down`, holds `name!=host-down`, equal field `host`.",
     beside: &[],

@@ -166,8 +166,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(write_document),
     empty: "No mappings yet.\n\nA mapping converts webhooks from any service into events: its \
-        templates define the name,\nthe host and the summary. ‹new› creates one, and in its form \
-        ‹form_test› shows the events\n\
+        templates define the name, the host and the summary. ‹new› creates one, and in its form \
+        ‹form_test› shows the events \
         of a document before it is saved. The topic «mappings» of the reference has examples.",
     beside: &[],
 };

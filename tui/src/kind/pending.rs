@@ -42,7 +42,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         event_cell::EVENT,
         event_cell::EVENT_HOST,
         event_cell::SUMMARY,
-        Column::new("Rule", 12, 0, 3, |_, it: &Object| {
+        Column::new("Rule", 12, 1, 3, |_, it: &Object| {
             Cell::new(Token::Text, it.text("ruleName"))
         })
         .sort_by_key(|it| Key::Text(it.text("ruleName").to_owned())),
@@ -64,7 +64,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     document: Some(write_document),
     empty: "Nothing is held.\n\n\
         Notifications held by a silence, an inhibition, a calendar, a delay, a group or a budget \
-        are listed\nhere, in the order of their next evaluation.",
+        are listed here, in the order of their next evaluation.",
     beside: &[],
 };
 
@@ -108,8 +108,11 @@ fn format_holders(pending: &Object) -> String {
 pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String {
     let until = to_millis(hold.until.as_ref());
     let until = until.map_or_else(String::new, |ms| {
-        let is_past = around.is_past(ms);
-        let link = if is_past { "," } else { " until" };
+        let link = match hold.kind() {
+            _ if around.is_past(ms) => ",",
+            v1::HoldKind::Group => " at",
+            _ => " until",
+        };
         format!("{link} {}", around.format_due(ms))
     });
     let (name, detail) = (&hold.name, &hold.detail);
@@ -121,7 +124,7 @@ pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String
         }
         v1::HoldKind::Flapping => format!("flapping: {detail}{until}"),
         v1::HoldKind::Group => {
-            format!("until the next message of the group{until}: {detail}")
+            format!("joins the next message of the group{until}: {detail}")
         }
         v1::HoldKind::Delay => format!("delay of rule {name}{until}"),
         v1::HoldKind::Budget => format!("over the budget of {name}: {detail}{until}"),
@@ -151,7 +154,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, pending: &Obj
         "DIGEST" => "messages over the destination's budget",
         _ => "a kind unknown to this console",
     };
-    into.field("held", Token::Text, word);
+    into.field("message", Token::Text, word);
     let due = match pending.text("deliveryId") {
         "" => "evaluated",
         _ => "goes",

@@ -68,7 +68,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     document: Some(write_document),
     empty: "No one is paged.\n\n\
         An event whose rule has an escalation policy is listed here until it is closed: who was \
-        notified, who\nresponded, and when the next step is due.",
+        notified, who responded, and when the next step is due.",
     beside: &[Kind::Policy],
 };
 
@@ -165,12 +165,8 @@ impl Progress {
 /// best of their states.
 pub(crate) fn notified_in_latest_step(response: &Object) -> Vec<NotifiedReceiver> {
     let mut found: Vec<NotifiedReceiver> = Vec::new();
-    let stated = response.value_at("current").and_then(Value::as_array);
-    let receivers: Vec<&Value> = match stated.filter(|all| !all.is_empty()) {
-        Some(all) => all.iter().collect(),
-        None => latest_entries(response),
-    };
-    for one in receivers {
+    let current = response.value_at("current").and_then(Value::as_array);
+    for one in current.into_iter().flatten() {
         let text = |field: &str| one[field].as_str().unwrap_or_default();
         let reasons = [text("lastError"), text("waitReason")];
         let cause = reasons.into_iter().find(|reason| !reason.is_empty());
@@ -187,19 +183,6 @@ pub(crate) fn notified_in_latest_step(response: &Object) -> Vec<NotifiedReceiver
         }
     }
     found
-}
-
-/// Returns those receivers that were notified in the latest round and step.
-fn latest_entries(response: &Object) -> Vec<&Value> {
-    let number = |one: &Value, field: &str| one[field].as_i64().unwrap_or_default();
-    // The fallback after all rounds is step 0.
-    let place = |one: &Value| match number(one, "step") {
-        0 => (number(one, "round"), i64::MAX),
-        step => (number(one, "round"), step),
-    };
-    let last = notified_receivers(response).map(place).max();
-    let all = notified_receivers(response);
-    all.filter(|one| Some(place(one)) == last).collect()
 }
 
 /// Returns the names of the receivers of the next step, each once; empty if they are not known.
@@ -351,25 +334,6 @@ mod tests {
             let found = (step_number(&object).0, own, rounds);
             assert_eq!(found, expected, "round {round}");
         }
-    }
-
-    #[test]
-    fn receivers_of_the_latest_step_are_listed() {
-        let to = |name: &str, round: i32, step: i32| json!({"contactName": name, "destinationName": "push", "round": round, "step": step});
-        let names = |notified: Value| {
-            let reached = notified_in_latest_step(&response(json!({"notified": notified})));
-            let names = reached.into_iter().map(|it| it.name);
-            names.collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(
-            names(json!([to("ana", 1, 1), to("cleo", 1, 1)])),
-            "ana cleo"
-        );
-        let two = json!([to("ana", 1, 1), to("ben", 1, 2), to("cleo", 1, 2)]);
-        assert_eq!(names(two), "ben cleo");
-        assert_eq!(names(json!([to("ana", 1, 2), to("ben", 2, 1)])), "ben");
-        let fallback = json!({"destinationName": "mail", "round": 2, "step": 0});
-        assert_eq!(names(json!([to("ben", 2, 2), fallback])), "mail");
     }
 
     #[test]

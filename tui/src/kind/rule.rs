@@ -183,7 +183,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(write_document),
     empty: "No rules yet.\n\nA rule joins triggers to destinations: when any of its triggers \
-        matches,\nall of its destinations are notified.\n\
+        matches, all of its destinations are notified.\n\
         Create a trigger (‹go_triggers›) and a destination (‹go_destinations›) first, then ‹new› \
         creates a rule.\n\n\
         For example: name `page`, trigger `databases`, destination `on-call`, message `{{event.summary}}`.",

@@ -88,7 +88,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     empty: "No views yet.\n\nA view is a saved list of events: a filter, an order, columns, or \
         counts.\n\
         In Events (‹go_events›) ‹save_view› saves the list as it is, ‹choose_view› and \
-        ‹next_view› switch to\n\
+        ‹next_view› switch to \
         another. For example: name `night`, filter `severity>=error acked=no since=8h`.",
     beside: &[],
 };

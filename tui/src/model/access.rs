@@ -100,8 +100,12 @@ pub(crate) fn has_target(model: &Model, entry: &Entry) -> bool {
             Action::Columns => model.page.list.count > 0,
             Action::CopyAs => model.page.route != Route::Reference,
             Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {
-                model.sending.is_some() && model.first_steps().is_some()
+                model.first_steps().is_some()
             }
+            Action::Filter if matches!(model.page.route, Route::List(_)) => {
+                model.page.list.count > 0 || !model.page.list.filter.is_empty()
+            }
+            Action::LongerCharts => model.shows_wall(),
             Action::New
             | Action::Filter
             | Action::OpenOnly

@@ -17,8 +17,9 @@ pub(crate) struct RowDetails {
     pub(crate) due_ms: Option<i64>,
     pub(crate) event: Loaded<v1::Event>,
     pub(crate) explanation: Loaded<v1::ExplainEventResponse>,
-    /// The last deliveries of a rule or to a destination.
+    /// The last deliveries of a rule or to a destination, or the selected one with its attempts.
     pub(crate) decided: Loaded<Vec<v1::Delivery>>,
+    pub(crate) shifts: Loaded<v1::ListShiftsResponse>,
     /// The messages of a rule, or the request to a destination, for a sample event.
     pub(crate) message: Loaded<LivePreview>,
 }
@@ -28,6 +29,8 @@ pub(crate) enum RowDetailsPart {
     Event,
     Explanation,
     Decided,
+    Delivery,
+    Shifts,
     Message,
 }
 
@@ -49,6 +52,7 @@ impl RowDetails {
             self.event.waiting,
             self.explanation.waiting,
             self.decided.waiting,
+            self.shifts.waiting,
             self.message.waiting,
         ];
         waiting.iter().any(Option::is_some)
@@ -77,6 +81,13 @@ impl RowDetails {
                 let found: v1::ListDeliveriesResponse = message(answer)?;
                 Ok(found.deliveries)
             }),
+            RowDetailsPart::Delivery => record_result(&mut self.decided, ticket, now_ms, || {
+                let found: v1::GetDeliveryResponse = message(answer)?;
+                Ok(found.delivery.into_iter().collect())
+            }),
+            RowDetailsPart::Shifts => {
+                record_result(&mut self.shifts, ticket, now_ms, || message(answer))
+            }
             RowDetailsPart::Message => {
                 let kind = self.row.as_ref().and_then(|(route, _)| route.kind());
                 record_result(&mut self.message, ticket, now_ms, || match kind {
@@ -127,7 +138,11 @@ impl Model {
 
     pub(crate) fn row_details_due_ms(&self) -> Option<i64> {
         let beside = &self.beside;
-        let read = [beside.explanation.at_ms, beside.decided.at_ms];
+        let read = [
+            beside.explanation.at_ms,
+            beside.decided.at_ms,
+            beside.shifts.at_ms,
+        ];
         let refresh = read.into_iter().flatten().max();
         let refresh = refresh.map(|at| self.due_ms(at, limits::REFRESH_MS));
         let is_free = self.is_connected() && !beside.is_waiting();

@@ -40,8 +40,8 @@ use crate::{
     theme::Token,
 };
 
-/// Bars of five minutes.
-const BARS: usize = 12;
+/// Bars of six minutes.
+const BARS: usize = 10;
 
 pub(crate) fn current_document(model: &Model) -> Document {
     document_for(model, &model.page)
@@ -62,12 +62,18 @@ pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Do
                 into.lines.remove(0);
             }
             details(into, model, *kind, &id);
-            id
+            let object = model.store.object(*kind, &id);
+            object.map_or(id, |it| kind::displayed_name(model, it))
         }
         Route::Deliveries => {
             let mut rows = model.store.deliveries.rows().iter();
             let row = rows.find(|row| row.id == id)?;
+            let read = model.beside.decided.value.as_deref();
+            let read = read.filter(|_| model.beside.is_about_row(&Route::Deliveries, &id));
             transcript::write_summary(into, model, row);
+            if let Some(delivery) = read.and_then(<[_]>::first) {
+                transcript::write_attempts(into, model, delivery);
+            }
             format!("To {}", row.destination_name)
         }
         Route::Events => {
@@ -87,9 +93,13 @@ pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Do
     Some((title, document.wrap_lines()))
 }
 
-/// Writes the last decisions of a rule or destination and its message, once they are read.
+/// Writes the last decisions of a rule or destination and its message, or the shifts of a schedule,
+/// once they are read.
 fn details(into: &mut Document, model: &Model, kind: Kind, name: &str) {
     if model.beside.is_about_row(&model.page.route, name) {
+        if model.beside.shifts.value.is_some() {
+            shifts::write(into, model, &model.beside.shifts);
+        }
         beside::write_decided(into, model, kind);
         beside::write_message(into, model);
     }
@@ -170,7 +180,8 @@ fn document_for(model: &Model, page: &Page) -> Document {
         },
         (Route::Delivery(_), Content::Delivery(delivery)) => {
             write_loaded(into, delivery, |into, value| {
-                transcript::write_delivery(into, model, value);
+                transcript::write_summary(into, model, value);
+                transcript::write_attempts(into, model, value);
             });
         }
         (Route::Report, Content::Report(report)) => report::write(into, model, report),

@@ -60,6 +60,7 @@ fn all_tabs(model: &Model) -> Vec<Tab> {
         .filter_map(|one| one.waiting_count)
         .sum();
     let open: i32 = overview.map_or(0, |it| it.open_by_severity.values().sum());
+    let listed = model.open_event_count();
     let quiet = model.store.resources(Kind::Silence).rows().iter();
     let quiet = quiet.filter(|it| it.text("state") == "ACTIVE").count();
     let count =
@@ -73,7 +74,11 @@ fn all_tabs(model: &Model) -> Vec<Tab> {
     let unanswered = count("", unanswered);
     let rows = [
         ('1', Route::Overview, (None, false)),
-        ('2', Route::Events, (count("", open.into()), false)),
+        (
+            '2',
+            Route::Events,
+            (count("", listed.unwrap_or(open.into())), false),
+        ),
         ('3', Route::List(Kind::Trigger), (None, false)),
         (
             '4',

@@ -23,7 +23,7 @@ pub(super) fn say_row(model: &Model, id: &str) -> String {
         match text.trim() {
             // Omits ages, which change every minute, and bars, which are only visual.
             "" => {}
-            _ if matches!(title, "Age" | "Last hour" | "Failed, 1 h") => {}
+            _ if matches!(title, "Age" | "Sent 1 h" | "Failed 1 h") => {}
             "✓" => parts.push("acknowledged".to_owned()),
             text if labelled || title.contains(' ') || title == "Created" => {
                 parts.push(format!("{title} {text}"));

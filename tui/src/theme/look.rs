@@ -11,6 +11,7 @@ use super::{
 pub(crate) struct Appearance {
     theme: Theme,
     depth: Depth,
+    is_light: bool,
 }
 
 impl Appearance {
@@ -30,7 +31,12 @@ impl Appearance {
         } else {
             theme
         };
-        Self { theme, depth }
+        let is_light = theme == Theme::Terminal && background == Some(Background::Light);
+        Self {
+            theme,
+            depth,
+            is_light,
+        }
     }
 
     pub(crate) fn is_mono(self) -> bool {
@@ -52,6 +58,13 @@ impl Appearance {
             (Some(colours), _) => self.themed_style(colours, token),
             (None, Theme::Mono) => mono_style(token),
             (None, Theme::Contrast) => contrast_style(token),
+            // Yellow is not readable on white.
+            (None, _) if self.is_light && token == Token::Warning => {
+                Style::new().fg(Color::Magenta)
+            }
+            (None, _) if self.is_light && token == Token::Held => {
+                Style::new().add_modifier(Modifier::BOLD)
+            }
             (None, _) => terminal_style(token),
         }
     }

@@ -188,7 +188,7 @@ fn format_bench_keys(model: &Model, form: &Form, layout: &BenchLayout, cells: us
     let overflows = |pane: &PaneLayout| pane.top > 0 || pane.lines_below() > 0;
     let [up, down] = ["‹form_scroll_up›", "‹form_scroll_down›"].map(|it| model.expand_keys(it));
     let scroll = match (up.strip_suffix("Up"), down.strip_suffix("Down")) {
-        (Some(one), Some(other)) if one == other => format!("{one}↑↓ scroll"),
+        (Some(one), Some(other)) if one == other && !model.is_ascii => format!("{one}↑↓ scroll"),
         _ => format!("{up} {down} scroll"),
     };
     let mut words = Vec::new();

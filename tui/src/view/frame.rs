@@ -7,6 +7,7 @@ use crate::{
     data::{FailureKind, Label},
     document::format_duration,
     keymap::{self, Action},
+    kind::{self, EventCell},
     limits,
     model::{CRUMB_GAP, Connection, Model, access, overlay::Overlay, page::Content, tabs},
     route::Route,
@@ -63,12 +64,9 @@ pub(crate) fn breadcrumbs(model: &Model) -> Vec<String> {
         _ if matches!(page.route, Route::EventGroups { .. }) => {
             breadcrumbs.push(format!("by {}", page.route.object_name()));
         }
-        Content::Event { detail, .. } => {
-            let name = detail.value.as_ref().map(|event| event.name.clone());
-            breadcrumbs.push(name.unwrap_or_else(|| page.route.object_name().to_owned()));
-        }
         _ if !page.route.object_name().is_empty() => {
-            breadcrumbs.push(page.route.object_name().to_owned());
+            let shown = shown_name(model).filter(|it| !it.is_empty());
+            breadcrumbs.push(shown.unwrap_or_else(|| page.route.object_name().to_owned()));
         }
         _ => {}
     }
@@ -76,6 +74,24 @@ pub(crate) fn breadcrumbs(model: &Model) -> Vec<String> {
         breadcrumbs.insert(0, page.home_route().screen_name().to_owned());
     }
     breadcrumbs
+}
+
+/// Returns the name of what the page shows, if it is loaded.
+fn shown_name(model: &Model) -> Option<String> {
+    match (&model.page.route, &model.page.content) {
+        (_, Content::Event { detail, .. }) => Some(detail.value.as_ref()?.name.clone()),
+        (_, Content::Delivery(delivery)) => {
+            let delivery = delivery.value.as_ref()?;
+            let event = EventCell::from_delivery(delivery, &model.host_field).title();
+            let gap = if event.is_empty() { "" } else { " " };
+            Some(format!("{event}{gap}to {}", delivery.destination_name))
+        }
+        (Route::Object(kind, name), _) => {
+            let object = model.store.object(*kind, name)?;
+            Some(kind::displayed_name(model, object))
+        }
+        _ => None,
+    }
 }
 
 fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {

@@ -39,6 +39,8 @@ const STEP: usize = 8;
 const WIDEST: usize = 64;
 /// Width that an important column gets on wide screens before further columns are shown.
 const LEGIBLE: usize = 32;
+/// Maximum cells of a line of text.
+const READABLE: usize = 100;
 
 impl<'a> VisibleRows<'a> {
     pub(super) fn new(model: &'a Model, height: u16) -> Self {
@@ -394,9 +396,9 @@ fn draw_empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
                 model.expand_keys("‹filter› edits the filter, ‹back› clears it")
             ),
         ),
-        None => (Token::Text, first_steps(model)),
+        None => (Token::Text, first_steps(model).replace('`', "\"")),
     };
-    let space = usize::from(area.width).saturating_sub(4);
+    let space = usize::from(area.width).saturating_sub(4).min(READABLE);
     for (line, y) in text::wrap_text(&words, space)
         .iter()
         .zip(area.top() + 1..area.bottom())
@@ -427,26 +429,15 @@ fn first_steps(model: &Model) -> String {
         }
         return model.expand_keys("No open events.\n\n‹open_only› also shows closed ones.");
     }
-    let how = match &model.sending {
-        Some(command) => {
-            let command = command.replace('\n', "\n  ");
-            let answer = model.expand_keys("Send one from a shell (‹copy› copies it):");
-            format!("{answer}\n\n  {command}")
-        }
-        None => SEND.to_owned(),
-    };
+    let command = model.shell.send_command().replace('\n', "\n  ");
     let [before, after] = [
-        "No events here yet.\n\n",
+        "No events here yet.\n\nSend one from a shell (‹copy› copies it):\n\n  ",
         "\n\nIt appears here immediately. \
          ‹trigger_from_event› on it creates a trigger; ‹open_only› also shows closed ones.",
     ]
     .map(|words| model.expand_keys(words));
-    format!("{before}{how}{after}")
+    format!("{before}{command}{after}")
 }
-
-const SEND: &str = "Send one to the REST address:\n\n  POST /v1/data-receiver/events\n  \
-     {\"events\": [{\"name\": \"disk\", \"dimensions\": {\"host\": \"db-1\"},\n    \
-     \"severity\": \"SEVERITY_ERROR\", \"summary\": \"disk is full\"}]}";
 
 fn first_step(route: &Route) -> &'static str {
     match route {

@@ -28,14 +28,14 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     let lines = PaletteLine::from_items(&items, is_grouped);
     let is_wide = palette.here && area.width >= TWO_COLUMNS_WIDTH;
     let widest = if is_wide { 150 } else { 90 };
-    let width = area.width.saturating_sub(4).min(widest);
-    let highest = if is_wide {
-        // Rows for the actions in two columns, the text field, the frame, and the sentence at the
-        // bottom.
-        u16::try_from(lines.len().div_ceil(2).max(12) + 6).unwrap_or(u16::MAX)
-    } else {
-        26
+    let width = area.width.min(widest);
+    // The text field, the frame, the lines, and the sentence below those of the help.
+    let highest = match (is_wide, palette.here) {
+        (true, _) => lines.len().div_ceil(2).max(12) + 6,
+        (false, true) => 26,
+        (false, false) => (lines.len() + 4).min(26),
     };
+    let highest = u16::try_from(highest).unwrap_or(u16::MAX);
     let place = Rect {
         x: area.x + (area.width - width) / 2,
         y: area.y + 1,

@@ -20,6 +20,7 @@ use crate::{
 pub(super) struct Pen<'a> {
     buffer: &'a mut Buffer,
     look: Appearance,
+    is_ascii: bool,
     cursor: Option<Position>,
     /// Position of the selected row. The terminal's cursor is placed there unless it is in a text
     /// field.
@@ -27,11 +28,12 @@ pub(super) struct Pen<'a> {
 }
 
 impl<'a> Pen<'a> {
-    pub(super) fn new(buffer: &'a mut Buffer, look: Appearance) -> Self {
+    pub(super) fn new(buffer: &'a mut Buffer, look: Appearance, is_ascii: bool) -> Self {
         buffer.set_style(*buffer.area(), look.base());
         Self {
             buffer,
             look,
+            is_ascii,
             cursor: None,
             selected: None,
         }
@@ -39,6 +41,11 @@ impl<'a> Pen<'a> {
 
     pub(super) fn is_mono(&self) -> bool {
         self.look.is_mono()
+    }
+
+    /// Whether symbols and lines are replaced by ASCII.
+    pub(super) fn is_ascii(&self) -> bool {
+        self.is_ascii
     }
 
     pub(super) fn cursor(&self) -> Option<Position> {

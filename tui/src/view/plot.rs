@@ -25,6 +25,8 @@ pub(super) struct Stack<'a> {
     pub(super) most: f64,
     pub(super) ground: Style,
     pub(super) is_mono: bool,
+    /// Whether a cell can show a second series above the first, as its background.
+    pub(super) has_halves: bool,
 }
 
 impl Stack<'_> {
@@ -81,13 +83,12 @@ impl Stack<'_> {
                 let upto = if uppermost == Some(at) { whole } else { sum };
                 drawn = high(upto).min(eighths).max(1.0);
             }
-            let end = drawn;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "between 0 and the height"
             )]
-            ends.push(end.round() as u32);
+            ends.push(drawn.round() as u32);
         }
         for row in 0..rows {
             let y = area.top() + rows - 1 - row;
@@ -116,8 +117,8 @@ impl Stack<'_> {
             let style = self.ground.patch(series.style);
             cell.set_symbol(EIGHTHS[(to - bottom).min(8) as usize]);
             cell.set_style(style);
-            // The next series in the same cell is drawn as its background.
-            if let Some((above, _, _)) = parts.get(1).filter(|_| to - bottom < 8) {
+            let above = parts.get(1).filter(|_| self.has_halves && to - bottom < 8);
+            if let Some((above, _, _)) = above {
                 let above = self.series[*above].style.fg.unwrap_or(Color::Reset);
                 cell.set_bg(above);
             }
@@ -231,6 +232,7 @@ mod tests {
             most,
             ground: Style::new(),
             is_mono: false,
+            has_halves: true,
         };
         assert_eq!(drawn_lines(stack(&[0.0, 4.0, 8.0], 8.0), 3, 1), [" ▄█"]);
         assert_eq!(drawn_lines(stack(&[8.0, 16.0], 16.0), 2, 2), [" █", "██"]);
@@ -264,6 +266,7 @@ mod tests {
             most: 8.0,
             ground: Style::new(),
             is_mono: false,
+            has_halves: true,
         };
         let area = Rect::new(0, 0, 1, 1);
         let mut buffer = Buffer::empty(area);
@@ -296,6 +299,7 @@ mod tests {
             most: 200.0,
             ground: Style::new(),
             is_mono,
+            has_halves: true,
         };
         let few = &[2.0, 12.0, 100.0][..];
         let sign = Some("▲");

@@ -1,12 +1,13 @@
 //! Tests of screens before the first response.
 
+use bellwether_proto::v1::{DestinationHealth, DestinationOverview, GetOverviewResponse};
 use jiff::tz::TimeZone;
 use ratatui::{Terminal, backend::TestBackend};
 
 use super::draw;
 use crate::{
     client::{LinkState, ServerUpdate},
-    data::{Caller, Role},
+    data::{Caller, HealthState, Role},
     keymap, limits,
     model::{
         Model,
@@ -117,6 +118,37 @@ fn picker_is_not_shown_as_empty_while_loading() {
         let shown = screen(&model);
         assert!(shown.contains("reading…"), "{keys}\n{shown}");
         assert!(!shown.contains("yet"), "{keys}\n{shown}");
+    }
+}
+
+#[test]
+fn overview_shows_whole_errors_if_rows_are_free() {
+    let last_error =
+        "the receiver returned 503 Unavailable: {\"error\": \"maintenance till noon\"}";
+    let health = DestinationHealth {
+        state: HealthState::Failing.into(),
+        last_error: last_error.to_owned(),
+        ..DestinationHealth::default()
+    };
+    let destination = DestinationOverview {
+        destination_name: "pager".to_owned(),
+        delivered_count: Some(1),
+        health: Some(health),
+        ..DestinationOverview::default()
+    };
+    let overview = GetOverviewResponse {
+        destinations: vec![destination],
+        enabled_rule_count: Some(1),
+        ..GetOverviewResponse::default()
+    };
+    for size in [(100, 30), (140, 40), (200, 50)] {
+        let mut model = unanswered(size);
+        let now_ms = model.now_ms;
+        model.store.overview.record(Ok(overview.clone()), now_ms);
+        let shown = screen(&model);
+        for word in ["503 Unavailable:", "maintenance", "noon"] {
+            assert!(shown.contains(word), "{word} at {size:?}\n{shown}");
+        }
     }
 }
 

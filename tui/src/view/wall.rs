@@ -3,6 +3,7 @@
 use bellwether_proto::v1::GetOverviewResponse as Overview;
 use ratatui::{
     layout::{Constraint, Layout, Rect},
+    style::{Color, Modifier, Style},
     text::{Line, Span},
 };
 
@@ -33,6 +34,9 @@ const THREE: u16 = 150;
 const SEVERITIES: u16 = 8;
 const FIGURES: u16 = 2 * (FIGURE_ROWS + 1) + 3 + 2;
 
+/// Rows of the deliveries, and minimum rows of the chart of events.
+const DELIVERIES: u16 = 6;
+const RATE: u16 = 8;
 /// Minimum rows of the destinations with the worst three, and of the panels below them.
 const DESTINATIONS: u16 = 7;
 const BELOW: u16 = 6;
@@ -98,7 +102,7 @@ impl WallView<'_> {
         let [open, deliveries] = split_rows(left, Constraint::Length(open), Constraint::Fill(1));
         let below = self.table_rows(area.height / 2);
         let [rate, table] = split_rows(middle, Constraint::Fill(1), Constraint::Length(below));
-        let missed = self.missed_rows().clamp(3, (area.height / 3).max(3));
+        let missed = self.missed_rows(right.width, area.height / 2);
         let [missed, loudest] = split_rows(right, Constraint::Length(missed), Constraint::Fill(1));
         self.draw_open_events(pen, open);
         self.draw_deliveries(pen, deliveries);
@@ -109,16 +113,23 @@ impl WallView<'_> {
     }
 
     fn draw_two_columns(&self, pen: &mut Pen<'_>, area: Rect) {
-        let below = (area.height / 3).clamp(5, 16);
-        let [area, below] = split_rows(area, Constraint::Fill(1), Constraint::Length(below));
         let [left, right] =
             Layout::horizontal([Constraint::Length(36), Constraint::Fill(1)]).areas(area);
-        let [open, deliveries] =
-            split_rows(left, Constraint::Length(SEVERITIES), Constraint::Fill(1));
-        let table = self.table_rows(area.height / 2);
-        let [rate, table] = split_rows(right, Constraint::Fill(1), Constraint::Length(table));
-        let [missed, loudest] =
-            Layout::horizontal([Constraint::Fill(3), Constraint::Fill(2)]).areas(below);
+        let loudest = self.noisiest_rows(area.height.saturating_sub(SEVERITIES + DELIVERIES));
+        let rows = [
+            Constraint::Length(SEVERITIES),
+            Constraint::Fill(1),
+            Constraint::Length(loudest),
+        ];
+        let [open, deliveries, loudest] = Layout::vertical(rows).areas(left);
+        let missed = self.missed_rows(right.width, (area.height / 4).max(6));
+        let table = self.table_rows(area.height.saturating_sub(missed + RATE));
+        let rows = [
+            Constraint::Fill(1),
+            Constraint::Length(table),
+            Constraint::Length(missed),
+        ];
+        let [rate, table, missed] = Layout::vertical(rows).areas(right);
         self.draw_open_events(pen, open);
         self.draw_deliveries(pen, deliveries);
         self.draw_rate(pen, rate);
@@ -131,11 +142,16 @@ impl WallView<'_> {
         let rest = area.height.saturating_sub(SEVERITIES - 1);
         let table = self.table_rows((rest / 2).max(DESTINATIONS));
         let is_shown = rest.saturating_sub(table) >= BELOW;
-        let rows = [
-            Constraint::Length(SEVERITIES - 1),
-            Constraint::Length(if is_shown { table } else { rest }),
-            Constraint::Fill(1),
-        ];
+        let rows = if is_shown {
+            [
+                Constraint::Length(SEVERITIES - 1),
+                Constraint::Length(table),
+                Constraint::Fill(1),
+            ]
+        } else {
+            let table = Constraint::Length(self.table_rows(rest));
+            [Constraint::Fill(1), table, Constraint::Length(0)]
+        };
         let [top, table, below] = Layout::vertical(rows).areas(area);
         let halves = [Constraint::Length(34), Constraint::Fill(1)];
         let [open, rate] = Layout::horizontal(halves).areas(top);
@@ -148,7 +164,7 @@ impl WallView<'_> {
         }
         self.draw_deliveries(pen, deliveries);
         if area.height >= 32 {
-            let missed = self.missed_rows().clamp(3, (right.height / 2).max(3));
+            let missed = self.missed_rows(right.width, right.height / 2);
             let [missed, loudest] =
                 split_rows(right, Constraint::Length(missed), Constraint::Fill(1));
             self.draw_undelivered_or_late(pen, missed);
@@ -278,20 +294,22 @@ fn split_rows(area: Rect, above: Constraint, below: Constraint) -> [Rect; 2] {
 
 /// Draws a stacked plot, the first series lowest; `most` is the value of a full column.
 fn draw_columns(pen: &mut Pen<'_>, series: Vec<Series<'_>>, most: f64, place: Rect) {
-    let (ground, is_mono) = (pen.base_style(), pen.is_mono());
     let stack = Stack {
         series,
         most,
-        ground,
-        is_mono,
+        ground: pen.base_style(),
+        is_mono: pen.is_mono(),
+        has_halves: !pen.is_ascii(),
     };
     pen.widget(stack, place);
 }
 
-fn fill_style(pen: &Pen<'_>, token: Token) -> ratatui::style::Style {
+fn fill_style(pen: &Pen<'_>, token: Token) -> Style {
     let style = pen.style(token);
-    ratatui::style::Style {
-        add_modifier: ratatui::style::Modifier::empty(),
+    Style {
+        // A bar without a colour would be a gap where it is drawn as the background.
+        fg: style.fg.or(Some(Color::DarkGray)),
+        add_modifier: Modifier::empty(),
         ..style
     }
 }

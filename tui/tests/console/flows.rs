@@ -232,7 +232,7 @@ async fn links_lead_from_rule_to_destination_to_deliveries() {
     press(&mut console, "<Tab><Enter>").await;
     assert_shows(&console.screen_text(), "/destination=pager");
     press(&mut console, "<Enter>").await;
-    assert_shows(&console.screen_text(), "Deliveries › 0");
+    assert_shows(&console.screen_text(), "Deliveries › disk-full");
     press(&mut console, "<Esc><Esc>").await;
     assert_shows(&console.screen_text(), "Destinations › pager");
     press(&mut console, "]").await;

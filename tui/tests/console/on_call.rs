@@ -249,12 +249,12 @@ async fn handover_summary_is_shown_and_copied_as_text() {
     press(&mut console, "wordered a new disk<Enter>i").await;
     until(&mut console, " admin    ").await;
     press(&mut console, "<A-w>h").await;
-    until(&mut console, "ordered a new disk").await;
     console.resize(120, 60);
+    until(&mut console, "ordered a new disk").await;
     let screen = press(&mut console, "").await;
     for part in [
         "nights",
-        ": 0 closed, ",
+        ", of which 0 closed and ",
         "Still open  ",
         "the disk of db-1 is full",
         "db-3-0301",

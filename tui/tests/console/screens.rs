@@ -60,6 +60,10 @@ async fn wide_lists_show_details_of_the_selected_row_beside_it() {
     for shown in ["Last decisions", "dead ", "size  "] {
         until(&mut console, shown).await;
     }
+    press(&mut console, "6").await;
+    for shown in ["Attempt 1", "verdict  "] {
+        until(&mut console, shown).await;
+    }
     press(&mut console, "4").await;
     for shown in ["Message, with a sample event", "POST http://"] {
         until(&mut console, shown).await;

@@ -4,9 +4,13 @@ use super::{Part, Template};
 use crate::domain::value::list_index;
 
 /// All variables except those whose names start with a prefix in [`OPEN`].
-pub const VARIABLES: [&str; 88] = [
+pub const VARIABLES: [&str; 92] = [
+    "ack",
+    "ack.url",
     "acknowledged",
     "clear",
+    "contact",
+    "contact.name",
     "destination",
     "destination.name",
     "destination.type",
@@ -95,8 +99,15 @@ pub const VARIABLES: [&str; 88] = [
     "url",
 ];
 
-/// The prefixes of variables defined by senders of events, or by authors of rules and destinations.
-pub const OPEN: [&str; 4] = ["event.dimensions.", "event.metadata.", "group.by.", VALUES];
+/// The prefixes of variables defined by senders of events, or by authors of rules, destinations and
+/// contacts.
+pub const OPEN: [&str; 5] = [
+    "contact.",
+    "event.dimensions.",
+    "event.metadata.",
+    "group.by.",
+    VALUES,
+];
 
 /// The prefix of a destination's custom variables.
 pub const VALUES: &str = "values.";
@@ -215,7 +226,7 @@ mod tests {
 
     #[test]
     fn unknown_variables_are_reported() {
-        let cases: [(&str, &[&str]); 8] = [
+        let cases: [(&str, &[&str]); 9] = [
             (
                 "{{event.metadata.list.0.text}} {{group.events.0.summary}} {{group.events.x.summary}}",
                 &["group.events.x.summary"],
@@ -233,6 +244,10 @@ mod tests {
             ("{{^event}}{{summary}}{{/event}}", &["summary"]),
             ("{{event.dimensions.}}", &["event.dimensions."]),
             ("{{#clear}}{{rule.name}}{{/clear}}", &[]),
+            (
+                "{{#contact}}{{name}} {{phone}}{{/contact}} {{ack.url}} {{ack.link}}",
+                &["ack.link"],
+            ),
         ];
         for (source, expected) in cases {
             let template = Template::parse(source).unwrap();

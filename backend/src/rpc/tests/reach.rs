@@ -161,6 +161,8 @@ async fn preview_renders_for_the_receivers_of_the_policy() {
     assert_eq!(receivers, expected);
     let message = format!("{:?}", answer.previews[1].rendered);
     assert!(message.contains("call +ana"), "{message}");
+    let warnings = answer.previews.iter().flat_map(|it| &it.warnings);
+    assert_eq!(warnings.collect::<Vec<_>>(), [""; 0]);
     let rows: Vec<_> = answer.reaches.iter().map(row).collect();
     assert_eq!(rows[0], ("log", "", 0, "", ""));
     assert_eq!(rows[1..], THROUGH_POLICY);

@@ -10,9 +10,6 @@ use crate::{
     ready::Addresses,
 };
 
-const EVENT: &str = r#"{"events": [{"name": "disk", "dimensions": {"host": "db-1"},
-    "severity": "SEVERITY_ERROR", "summary": "disk is full"}]}"#;
-
 /// Returns the shell access to the service at this gRPC address. It contains the REST address if
 /// the service runs on this machine and its data folder is readable. `bellwether` commands use the
 /// token of a sign-in automatically.
@@ -35,13 +32,6 @@ pub(super) fn shell_settings(settings: &Settings, address: &str, signed_in: bool
         key,
         bellwether: format!("bellwether --connect {address}{key_file}"),
     }
-}
-
-pub(super) fn example_curl_command(shell: &Shell) -> Option<String> {
-    let (rest, key) = (shell.rest.as_ref()?, &shell.key);
-    Some(format!(
-        "curl {rest}/v1/data-receiver/events \\\n  -H \"authorization: Bearer {key}\" \\\n  -d '{EVENT}'"
-    ))
 }
 
 /// Quotes a path for a shell, with `~` for the home folder.

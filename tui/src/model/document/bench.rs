@@ -28,7 +28,7 @@ pub(super) fn write_request(into: &mut Document, form: &Form) {
         Some(Err(failure)) if failure.fields.is_empty() => into.failure(failure),
         Some(Err(failure)) => {
             for error in &failure.fields {
-                let words = format!("{}: {}", form.label_for_path(&error.path), error.message);
+                let words = format!("{} {}", form.label_for_path(&error.path), error.message);
                 into.text(Token::Warning, 0, &words);
             }
         }

@@ -33,6 +33,9 @@ pub(super) fn write(
             into.heading("Details");
             write_details(into, model, event, occurrence);
             write_contents(into, event, occurrence);
+            into.heading("Ids");
+            into.field("event", Token::Text, &event.id);
+            into.field("occurrence", Token::Text, &occurrence.id);
         }
         Tab::Notes => write_notes(into, model, occurrence),
     }
@@ -138,9 +141,6 @@ fn write_contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occur
             into.tree(0, key, value);
         }
     }
-    into.heading("Ids");
-    into.field("event", Token::Text, &event.id);
-    into.field("occurrence", Token::Text, &occurrence.id);
 }
 
 fn write_notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
@@ -164,20 +164,17 @@ fn write_notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) 
         } else {
             &entry.author
         };
-        let from = if entry.from.is_empty() {
-            "(nothing)"
-        } else {
-            &entry.from
+        let change = match (&*entry.field, &*entry.from, &*entry.to) {
+            ("status", "", "open") => "opened".to_owned(),
+            (field, "", to) => format!("{field}: {to}"),
+            (field, from, to) => format!("{field}: {from} → {to}"),
         };
         into.line(vec![
             span(
                 Token::Dim,
                 &format!("{:<17}", model.format_time(entry.time)),
             ),
-            span(
-                Token::Text,
-                &format!("{}: {from} → {}", entry.field, entry.to),
-            ),
+            span(Token::Text, &change),
             span(Token::Dim, &format!("  by {author}")),
         ]);
     }
@@ -212,8 +209,6 @@ pub(super) fn write_row(into: &mut Document, model: &Model, row: &EventRow) {
         let (key, value) = pair.split_once('=').unwrap_or(("", pair));
         into.field(key, Token::Text, value);
     }
-    into.heading("Ids");
-    into.field("occurrence", Token::Text, &row.id);
     into.blank_line();
     let words = model.expand_keys("‹open› opens it, ‹explain› explains who was notified");
     into.text(Token::Dim, 0, &words);

@@ -172,10 +172,10 @@ fn write_summary(into: &mut Document, model: &Model, matched: &[&RuleExplanation
     }
 }
 
-fn receiver(delivery: &ExplainedDelivery) -> String {
-    let destination = &delivery.destination_name;
-    match &*delivery.contact_name {
-        "" => destination.clone(),
+/// Returns the name of the destination, or of the contact and its destination.
+pub(super) fn receiver(contact: &str, destination: &str) -> String {
+    match contact {
+        "" => destination.to_owned(),
         contact => format!("{contact} by {destination}"),
     }
 }
@@ -206,7 +206,7 @@ fn format_next_attempt(model: &Model, delivery: &ExplainedDelivery) -> String {
 /// attempt 21:58`.
 fn describe_waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
     let decided = model.format_time(delivery.create_time);
-    let name = receiver(delivery);
+    let name = receiver(&delivery.contact_name, &delivery.destination_name);
     // The reason for the wait may already contain the error.
     let why = match &delivery.last_error[..] {
         error if error.is_empty() || delivery.wait_reason.contains(error) => String::new(),
@@ -268,7 +268,10 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         };
         line.push(span(token, arm));
         line.push(span(token, &format!("{mark} ")));
-        line.push(span(Token::Link, &receiver(delivery)));
+        line.push(span(
+            Token::Link,
+            &receiver(&delivery.contact_name, &delivery.destination_name),
+        ));
         let at = |ms: Option<i64>| {
             ms.map_or_else(String::new, |ms| format!(" {}", model.format_time(ms)))
         };
@@ -556,7 +559,10 @@ fn write_delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelive
         vec![
             span(token, &format!("    {mark} ")),
             span(Token::Dim, "delivery to "),
-            span(Token::Link, &receiver(delivery)),
+            span(
+                Token::Link,
+                &receiver(&delivery.contact_name, &delivery.destination_name),
+            ),
             span(Token::Text, &format!("  {}", delivery.state.to_lowercase())),
             span(Token::Dim, &next.unwrap_or_default()),
         ],

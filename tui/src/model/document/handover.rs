@@ -21,13 +21,7 @@ use crate::{
 const ROWS: usize = 20;
 
 pub(super) fn describe_request(into: &mut Document, model: &Model, hours: i64) {
-    let length = hours * HOUR_MS;
-    let [from, to] = [model.now_ms - length, model.now_ms + length];
-    let words = format!(
-        "Since {} and until {}: {hours} h each",
-        model.format_time(from),
-        model.format_time(to),
-    );
+    let words = format!("The last {hours} h and the next {hours} h");
     into.text(Token::Text, 0, &words);
     let words = "‹longer_try› changes the time span, ‹copy› copies the page";
     into.text(Token::Dim, 0, &model.expand_keys(words));
@@ -71,7 +65,7 @@ fn write_opened(into: &mut Document, recent: Option<&SearchEventsResponse>, sinc
         count => {
             let more = if is_all { "" } else { "+" };
             format!(
-                "{count}{more}: {closed} closed, {} still open",
+                "{count}{more}, of which {closed} closed and {} still open",
                 count - closed
             )
         }
@@ -94,12 +88,15 @@ fn write_open(into: &mut Document, model: &Model, open: Option<&SearchEventsResp
     let rows: Vec<_> = occurrences(open).collect();
     let count = total.map_or(rows.len(), |it| usize::try_from(it).unwrap_or(0));
     into.heading(&format!("Still open  {count}"));
+    let cells = into.columns.saturating_sub(OWNER + 3);
     if rows.is_empty() {
         into.text(Token::Good, 0, "nothing is open");
+    } else {
+        let titles = EventCell::column_titles(cells, &model.host_field);
+        into.text(Token::Dim, 0, &format!("{titles} Owner"));
     }
     for (row, occurrence) in rows.iter().take(ROWS) {
         let owner = owner(model, row, occurrence);
-        let cells = into.columns.saturating_sub(OWNER + 3);
         let mut line = EventCell::from_row(row, &model.host_field).spans(cells);
         let (token, words) = match owner {
             Some(name) => (Token::Info, name),

@@ -70,6 +70,8 @@ fn write_lines(into: &mut Document, parts: Vec<(Token, String)>) {
 fn format_status(model: &Model, occurrence: &Occurrence) -> (Token, String) {
     let start = occurrence.start_time;
     let lasted = |end: i64| format_duration(end.saturating_sub(start).max(0));
+    // In whole seconds, since it counts up.
+    let open_for = || lasted(start + (model.now_ms - start) / 1_000 * 1_000);
     match (occurrence.status(), occurrence.close_time) {
         (_, Some(at)) => {
             let reason = match occurrence.close_reason() {
@@ -87,10 +89,10 @@ fn format_status(model: &Model, occurrence: &Occurrence) -> (Token, String) {
             (Token::Dim, words)
         }
         (Status::Suppressed, None) => {
-            let words = format!("suppressed, open {}", lasted(model.now_ms));
+            let words = format!("suppressed, open {}", open_for());
             (Token::Held, words)
         }
-        (_, None) => (Token::Text, format!("open {}", lasted(model.now_ms))),
+        (_, None) => (Token::Text, format!("open {}", open_for())),
     }
 }
 

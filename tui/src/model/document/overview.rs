@@ -190,12 +190,9 @@ fn write_first_steps(into: &mut Document, model: &Model, steps: [(SetupStep, boo
             SetupStep::Enable => Link::Go(Route::List(Kind::Rule)),
             SetupStep::Delivered => Link::Go(Route::Deliveries),
         };
-        let mark = if next == Some(index) {
-            span(Token::Key, "→ ")
-        } else {
-            span(Token::Text, "· ")
-        };
-        into.linked_line(vec![mark, span(Token::Link, &words)], link);
+        let is_next = next == Some(index);
+        let token = if is_next { Token::Key } else { Token::Text };
+        into.linked_line(vec![span(token, "· "), span(Token::Link, &words)], link);
     }
 }
 
@@ -356,7 +353,7 @@ fn write_noisiest(into: &mut Document, model: &Model) {
 
 fn write_service(into: &mut Document, model: &Model, overview: &Overview, is_new: bool) {
     into.heading("Service");
-    into.field("address", Token::Text, &model.service);
+    into.field("gRPC", Token::Text, &model.service);
     if is_new {
         into.field("version", Token::Text, &overview.version);
         return;

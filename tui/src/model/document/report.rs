@@ -9,7 +9,7 @@ use bellwether_proto::{
 };
 use serde_json::Value;
 
-use super::{audit, handover, insight, obligation, rendered, transcript};
+use super::{audit, explain::receiver, handover, insight, obligation, rendered, transcript};
 use crate::{
     data::{EventRow, Label, Severity, Status, span_ms, struct_to_json},
     document::{Document, Link, format_duration, span},
@@ -317,7 +317,7 @@ fn write_matches(
 }
 
 fn write_preview(into: &mut Document, preview: &RulePreview) {
-    into.heading(&preview.destination_name);
+    into.heading(&receiver(&preview.contact_name, &preview.destination_name));
     let limit = preview
         .limit_bytes
         .map_or_else(String::new, |limit| format!(" of {limit}"));
@@ -340,7 +340,8 @@ fn write_preview(into: &mut Document, preview: &RulePreview) {
     let text = document
         .as_ref()
         .and_then(|document| document.pointer("/rule/message"));
-    if let Some(text) = text.and_then(Value::as_str) {
+    let text = text.and_then(Value::as_str);
+    if let Some(text) = text.filter(|it| !it.is_empty()) {
         into.field("message", Token::Title, text);
     }
     rendered::write_message(into, &rendered);

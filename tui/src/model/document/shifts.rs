@@ -24,15 +24,17 @@ struct OnCallSpan<'a> {
 }
 
 pub(super) fn write(into: &mut Document, model: &Model, shifts: &Loaded<ListShiftsResponse>) {
-    into.heading("Next 30 days");
+    into.heading(&format!("Next 30 days, times in {}", model.zone_word()));
     let Some(found) = &shifts.value else {
         return into.loading_or_failure(shifts.waiting.is_some(), shifts.failure.as_ref());
     };
     let stretches: Vec<OnCallSpan<'_>> = found.shifts.iter().filter_map(on_call_span).collect();
     draw_shifts(into, model, &stretches);
     into.blank_line();
-    let words = "‹override› on a shift puts others on call";
-    into.text(Token::Dim, 0, &model.expand_keys(words));
+    if !model.page.route.is_list() {
+        let words = "‹override› on a shift puts others on call";
+        into.text(Token::Dim, 0, &model.expand_keys(words));
+    }
     for one in &stretches {
         write_shift(into, model, one);
     }
@@ -136,13 +138,14 @@ fn cell_times(model: &Model, per_day: usize) -> Option<Vec<Zoned>> {
 }
 
 fn draw_head(into: &mut Document, cells: &[Zoned], per_day: usize) {
-    let mut line = " ".repeat(NAME + 1);
+    let month = cells.first().map(|day| day.strftime("%b %Y").to_string());
+    let mut line = month.unwrap_or_default();
     for (at, day) in cells.iter().step_by(per_day).take(DAYS).enumerate() {
         let is_monday = day.weekday() == jiff::civil::Weekday::Monday;
         let wanted = NAME + 1 + at * per_day;
         // The number of a day needs two cells and a gap.
         let fits = per_day > 2 || is_monday || at == 0;
-        if fits && text::cell_width(&line) <= wanted {
+        if fits && text::cell_width(&line) < wanted {
             line.push_str(&" ".repeat(wanted - text::cell_width(&line)));
             line.push_str(&day.strftime("%d").to_string());
         }

@@ -146,7 +146,7 @@ fn timeline_marks(
             ("acknowledged", _) => marks.push(new_mark(at, "○", Token::Dim, "unacknowledged")),
             ("assignee", "") => marks.push(new_mark(at, "@", Token::Dim, "unassigned")),
             ("assignee", _) => marks.push(new_mark(at, "@", Token::Info, "assigned")),
-            ("severity", _) => marks.push(new_mark(at, "▲", Token::Warning, "severity changed")),
+            ("severity", _) => marks.push(new_mark(at, "◆", Token::Warning, "severity changed")),
             ("status", _) if entry.from.is_empty() => {}
             ("status", _) => marks.push(new_mark(at, "■", Token::Info, "status changed")),
             _ => {}

@@ -39,10 +39,6 @@ pub(super) fn write_summary(into: &mut Document, model: &Model, delivery: &Deliv
         let link = Link::Go(Route::Object(Kind::Trigger, delivery.trigger_name.clone()));
         into.link("trigger", &delivery.trigger_name, link);
     }
-    if !delivery.occurrence_id.is_empty() {
-        let link = Link::Go(Route::Event(delivery.occurrence_id.clone()));
-        into.link("event", &delivery.occurrence_id, link);
-    }
     if delivery.is_digest == Some(true) {
         let words = format!("a digest of {} messages", delivery.folded_count);
         into.field("what", Token::Text, &words);
@@ -96,20 +92,24 @@ fn write_state(into: &mut Document, model: &Model, delivery: &Delivery) {
         let severity = delivery.severity();
         let pairs = delivery.dimensions.iter();
         let pairs = pairs.map(|(key, value)| format!(" {key}={value}"));
-        into.line(vec![
+        let line = vec![
             label("about"),
             span(
                 severity.into(),
-                &format!("{} {}", severity.symbol(), severity.label()),
+                &format!("{} {} ", severity.symbol(), severity.label()),
             ),
-            span(Token::Text, &format!(" {}", delivery.event_name)),
+            span(Token::Link, &delivery.event_name),
             span(Token::Dim, &pairs.collect::<String>()),
-        ]);
+        ];
+        match &*delivery.occurrence_id {
+            "" => into.line(line),
+            id => into.linked_line(line, Link::Go(Route::Event(id.to_owned()))),
+        }
     }
 }
 
-pub(super) fn write_delivery(into: &mut Document, model: &Model, delivery: &Delivery) {
-    write_summary(into, model, delivery);
+/// Writes the attempts of a delivery, or the message of one that is never sent.
+pub(super) fn write_attempts(into: &mut Document, model: &Model, delivery: &Delivery) {
     if let Some(shown) = &delivery.rendered {
         let heading = match delivery.state() {
             DeliveryState::Shadowed => "What would have been sent",
@@ -154,7 +154,7 @@ pub(super) fn write_times(into: &mut Document, times: &ExchangeTimes) {
         ("TLS", &times.tls),
     ];
     let answered = [("first byte", &times.first_byte), ("total", &times.total)];
-    for (label, parts) in [("connection", &opened[..]), ("answer", &answered[..])] {
+    for (label, parts) in [("connection", &opened[..]), ("response", &answered[..])] {
         let parts = parts.iter().filter_map(|(name, span)| {
             let took = format_duration(span_ms(span.as_ref()?));
             Some(format!("{name} {took}"))

@@ -137,8 +137,7 @@ impl Palette {
         items.sort_by_key(|item| !item.title.starts_with("Go to"));
         items.extend(command_items(model));
         items.extend(
-            resource_routes(model)
-                .map(|route| Item::new(resource_title(&route), PaletteTarget::Go(route))),
+            resources(model).map(|(route, title)| Item::new(title, PaletteTarget::Go(route))),
         );
         rank_items(items, typed, 0)
     }
@@ -393,32 +392,31 @@ fn event_items(model: &Model, id: &str) -> Vec<Item> {
 fn object_items(model: &Model, word: &str, action: Action) -> Vec<Item> {
     let entry = keymap::entry_for(action);
     let refusal = access::check_allowed(model, entry).err();
-    resource_routes(model)
-        .filter(|route| {
+    resources(model)
+        .filter(|(route, _)| {
             let own = route.key_places()[0];
             entry.places.contains(&own)
         })
-        .map(|route| Item {
+        .map(|(route, title)| Item {
             keys: format_entry_keys(model, entry, &route.key_places()),
             refusal: refusal.clone(),
             ..Item::new(
-                format!("{word} {}", resource_title(&route)),
+                format!("{word} {title}"),
                 PaletteTarget::ActOn(route, action),
             )
         })
         .collect()
 }
 
-fn resource_title(route: &Route) -> String {
-    let word = route.kind().map_or("", Kind::singular);
-    format!("{word} {}", route.object_name())
-}
-
-fn resource_routes(model: &Model) -> impl Iterator<Item = Route> + '_ {
+/// Returns the resources that have a page, with their kind and displayed name.
+fn resources(model: &Model) -> impl Iterator<Item = (Route, String)> + '_ {
     let kinds = Kind::ALL.iter().copied();
     let kinds = kinds.filter(|kind| kind.has_page());
-    kinds.flat_map(|kind| {
+    kinds.flat_map(move |kind| {
         let rows = model.store.resources(kind).rows().iter();
-        rows.map(move |row| Route::Object(kind, row.name().to_owned()))
+        rows.map(move |row| {
+            let title = format!("{} {}", kind.singular(), kind::displayed_name(model, row));
+            (Route::Object(kind, row.name().to_owned()), title)
+        })
     })
 }

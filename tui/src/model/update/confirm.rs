@@ -91,7 +91,11 @@ pub(super) fn confirm_delete(model: &mut Model) {
         };
         confirm = confirm.line(Token::Text, words);
     } else {
-        let words = format!("It is removed from {}:", format_rule_count(users.len()));
+        let rules = match users.len() {
+            1 => "its only rule".to_owned(),
+            count => format!("its {count} rules"),
+        };
+        let words = format!("It is removed from {rules}:");
         confirm = confirm.line(Token::Bad, words);
         for rule in &users {
             confirm = confirm.line(
@@ -100,19 +104,18 @@ pub(super) fn confirm_delete(model: &mut Model) {
             );
         }
     }
-    if kind == Kind::Destination {
-        confirm = confirm.line(Token::Text, "Its undelivered messages are cancelled.");
+    let waiting = match object.number("health.waitingCount") {
+        Some(1) => "Its waiting message is cancelled.".to_owned(),
+        Some(count @ 2..) => {
+            let count = text::group_digits(count);
+            format!("Its {count} waiting messages are cancelled.")
+        }
+        _ => String::new(),
+    };
+    if !waiting.is_empty() {
+        confirm = confirm.line(Token::Text, waiting);
     }
     show_question(model, confirm.line(Token::Dim, "This cannot be undone."));
-}
-
-fn format_rule_count(count: usize) -> String {
-    if count == 1 {
-        "the 1 rule that uses it".to_owned()
-    } else {
-        let count = text::group_digits(i64::try_from(count).unwrap_or(i64::MAX));
-        format!("the {count} rules that use it")
-    }
 }
 
 fn describe_remaining(model: &Model, kind: Kind, rule: &str) -> String {

@@ -23,16 +23,14 @@ use crate::{
 
 pub(super) fn copy_id(model: &mut Model, effects: &mut Vec<Effect>) {
     let wanted = match &model.page.route {
-        Route::Events if model.page.list.count == 0 => match model.sending.clone() {
-            Some(command) => {
-                model.show_notice(Token::Info, "copied the command");
-                let lines = command
-                    .lines()
-                    .map(|line| line.trim_end_matches('\\').trim());
-                return effects.push(Effect::Copy(lines.collect::<Vec<_>>().join(" ")));
-            }
-            None => String::new(),
-        },
+        Route::Events if model.page.list.count == 0 => {
+            model.show_notice(Token::Info, "copied the command");
+            let command = model.shell.send_command();
+            let lines = command
+                .lines()
+                .map(|line| line.trim_end_matches('\\').trim());
+            return effects.push(Effect::Copy(lines.collect::<Vec<_>>().join(" ")));
+        }
         Route::Overview => model.service.clone(),
         Route::Report if matches!(model.page.inquiry(), Some(Inquiry::Handover { .. })) => {
             page_text(model)

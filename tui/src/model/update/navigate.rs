@@ -347,6 +347,20 @@ fn move_by_links(model: &mut Model, by: isize) {
 }
 
 impl Model {
+    /// Returns the number of open events if the list shows all of them; it is newer than the
+    /// overview's.
+    pub(crate) fn open_event_count(&self) -> Option<i64> {
+        let (events, list) = (&self.store.events, &self.page.list);
+        let shows_all = events.filter.open_only && list.filter.is_empty();
+        if self.page.route != Route::Events || !shows_all || list.count == 0 {
+            return None;
+        }
+        if self.has_more() {
+            return events.total.value.map(i64::from);
+        }
+        i64::try_from(list.count).ok()
+    }
+
     pub(crate) fn has_more(&self) -> bool {
         match self.page.route {
             Route::Events => !self.store.events.next.is_empty(),

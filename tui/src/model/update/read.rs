@@ -279,6 +279,8 @@ pub(super) fn read_row_details_if_due(model: &mut Model, effects: &mut Vec<Effec
             let decided = (RowDetailsPart::Decided, deliveries::list_last(*kind, id));
             message.into_iter().chain([decided]).collect()
         }
+        Route::List(Kind::Schedule) => vec![(RowDetailsPart::Shifts, list_shifts(id))],
+        Route::Deliveries => vec![(RowDetailsPart::Delivery, deliveries::get(id))],
         _ => Vec::new(),
     };
     for (part, wanted) in parts {
@@ -287,7 +289,8 @@ pub(super) fn read_row_details_if_due(model: &mut Model, effects: &mut Vec<Effec
         match part {
             RowDetailsPart::Event => beside.event.waiting = ticket,
             RowDetailsPart::Explanation => beside.explanation.waiting = ticket,
-            RowDetailsPart::Decided => beside.decided.waiting = ticket,
+            RowDetailsPart::Decided | RowDetailsPart::Delivery => beside.decided.waiting = ticket,
+            RowDetailsPart::Shifts => beside.shifts.waiting = ticket,
             RowDetailsPart::Message => beside.message.waiting = ticket,
         }
     }
@@ -307,15 +310,18 @@ fn read_shifts(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
     if !matches!(model.page.content, Content::Shifts(_)) {
         return;
     }
+    let ticket = call(model, list_shifts(name), ReplyPurpose::Shifts, effects);
+    if let Content::Shifts(shifts) = &mut model.page.content {
+        shifts.waiting = Some(ticket);
+    }
+}
+
+fn list_shifts(name: String) -> Call {
     let request = v1::ListShiftsRequest {
         name,
         ..v1::ListShiftsRequest::default()
     };
-    let query = Call::from_request("ScheduleService", &request);
-    let ticket = call(model, query, ReplyPurpose::Shifts, effects);
-    if let Content::Shifts(shifts) = &mut model.page.content {
-        shifts.waiting = Some(ticket);
-    }
+    Call::from_request("ScheduleService", &request)
 }
 
 fn read_delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {

@@ -24,7 +24,7 @@ use crate::{
         Caller, EventKey, EventRow, Failure, FailureKind, Kind, Object, Role, Severity, Status,
     },
     keymap, kind,
-    model::{Connection, overlay::Overlay},
+    model::{Connection, overlay::Overlay, tabs},
     options::View,
     route::Route,
     theme::Token,

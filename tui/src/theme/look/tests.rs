@@ -153,6 +153,13 @@ fn auto_theme_follows_depth_and_background() {
         look(Theme::Light, full)
     );
     for background in [None, Some(Background::Dark), Some(Background::Light)] {
-        assert_eq!(auto(many, background), look(Theme::Terminal, many));
+        let terminal = Appearance::new(Theme::Terminal, many, background);
+        assert_eq!(auto(many, background), terminal);
+        let few = auto(Depth::Sixteen, background);
+        let is_yellow = |token| few.style(token).fg == Some(Color::Yellow);
+        let is_light = background == Some(Background::Light);
+        for token in [Token::Warning, Token::Held] {
+            assert_eq!(is_yellow(token), !is_light, "{background:?}");
+        }
     }
 }

@@ -90,7 +90,7 @@ fn draw_state_tabs(model: &Model, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 
     if tests > 0 {
         let s = if tests == 1 { "" } else { "s" };
         let words = format!("+ {} test{s}", text::group_digits(tests.into()));
-        x = pen.draw_text(x, y, text::cell_width(&words), Token::Dim, &words);
+        x = pen.draw_text(x, y, text::cell_width(&words), Token::Dim, &words) + 1;
     }
     x + 1
 }

@@ -18,7 +18,8 @@ use crate::{
     view::{pen::Pen, plot::Series},
 };
 
-const SPARK_FROM: u16 = 8;
+/// Columns above which attempts are drawn, so that their title fits.
+const SPARK_FROM: u16 = 14;
 
 impl WallView<'_> {
     pub(super) fn table_rows(&self, most: u16) -> u16 {
@@ -67,7 +68,7 @@ impl WallView<'_> {
             }
         });
         let through = if spark > SPARK_FROM {
-            format!("through, {}", self.period().label())
+            format!("attempts, {}", self.period().label())
         } else {
             String::new()
         };

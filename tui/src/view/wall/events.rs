@@ -164,10 +164,14 @@ impl WallView<'_> {
             return;
         }
         let limit = full_column_value(sums);
-        plot_rate(pen, inside, (&columns, limit.min(most)), counted.back);
-        if limit < most
-            && let Some(start_ms) = to_millis(counted.statistics.start_time.as_ref())
-        {
+        let start_ms = to_millis(counted.statistics.start_time.as_ref());
+        let mut plot = inside;
+        let mut full = most;
+        if let Some(start_ms) = start_ms.filter(|_| limit < most && inside.height > 2) {
+            // The line above the chart names the clipped peak.
+            plot.y += 1;
+            plot.height -= 1;
+            full = limit;
             #[expect(clippy::cast_possible_truncation, reason = "a few hours at most")]
             let step_ms = (step * 60_000.0) as i64;
             let at = i64::try_from(at).unwrap_or(0);
@@ -185,6 +189,7 @@ impl WallView<'_> {
                 &words,
             );
         }
+        plot_rate(pen, plot, (&columns, full), counted.back);
     }
 
     fn spans(&self, pen: &mut Pen<'_>, area: Rect, title: &str) {

@@ -3,34 +3,68 @@
 use ratatui::layout::Rect;
 
 use super::WallView;
-use crate::{model::wall, text, theme::Token, view::pen::Pen};
+use crate::{
+    model::wall::{self, UnhealthyDestination},
+    text,
+    theme::Token,
+    view::pen::Pen,
+};
 
 impl WallView<'_> {
-    pub(super) fn missed_rows(&self) -> u16 {
-        let rows = 2 * wall::unhealthy_destinations(self.model, self.overview).len() + 4;
-        u16::try_from(rows).unwrap_or(u16::MAX)
+    /// Returns the rows of the panel of this width with all of its text, at most `most`.
+    pub(super) fn missed_rows(&self, width: u16, most: u16) -> u16 {
+        let rows = self.missed_lines(usize::from(width.saturating_sub(4)), usize::MAX);
+        to_panel_rows(rows.len(), most)
+    }
+
+    pub(super) fn noisiest_rows(&self, most: u16) -> u16 {
+        to_panel_rows(wall::frequent_sources(self.model).len(), most)
     }
 
     pub(super) fn draw_undelivered_or_late(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Undelivered or late");
-        let mut lines: Vec<(Token, String)> = Vec::new();
+        let lines = self.missed_lines(inside.width.into(), inside.height.into());
+        for ((token, line), y) in lines.iter().zip(inside.top()..inside.bottom()) {
+            pen.draw_text(inside.x, y, inside.width.into(), *token, line);
+        }
+    }
+
+    /// Returns the lines of the panel: wrapped if they fit, else the worst destinations, each with
+    /// one line of details.
+    fn missed_lines(&self, width: usize, height: usize) -> Vec<(Token, String)> {
         let missed = wall::unhealthy_destinations(self.model, self.overview);
-        // The details of each destination are on a separate line if there is room.
-        let space = usize::from(inside.height).saturating_sub(2) / 2;
-        let shown = if missed.len() * 2 <= usize::from(inside.height) {
+        let tail = self.missed_tail(missed.is_empty());
+        let lines = |one: &UnhealthyDestination| {
+            let details = format!("  {}", one.details);
+            [(one.token, one.words.clone()), (Token::Dim, details)]
+        };
+        let all = missed.iter().flat_map(lines).chain(tail.clone());
+        let wrapped = all.flat_map(|(token, line)| {
+            let words = line.trim_start();
+            let indent = &line[..line.len() - words.len()];
+            let parts = text::wrap_text(words, width.saturating_sub(indent.len()));
+            let parts = parts.iter().map(|part| (token, format!("{indent}{part}")));
+            parts.collect::<Vec<_>>()
+        });
+        let wrapped: Vec<_> = wrapped.collect();
+        if wrapped.len() <= height {
+            return wrapped;
+        }
+        let fitting = height.saturating_sub(2) / 2;
+        let shown = if missed.len() * 2 <= height {
             missed.len()
         } else {
-            space.max(1)
+            fitting.max(1)
         };
         let more = missed.len().saturating_sub(shown);
-        for one in missed.into_iter().take(shown) {
-            lines.push((one.token, one.words));
-            lines.push((Token::Dim, format!("  {}", one.details)));
-        }
-        if more > 0 {
-            lines.push((Token::Dim, format!("+{more} more")));
-        }
-        if lines.is_empty() {
+        let more = (more > 0).then(|| (Token::Dim, format!("+{more} more")));
+        let shown = missed.iter().take(shown).flat_map(lines);
+        shown.chain(more).chain(tail).collect()
+    }
+
+    fn missed_tail(&self, is_healthy: bool) -> Vec<(Token, String)> {
+        let mut lines = Vec::new();
+        if is_healthy {
             lines.push(wall::healthy_line(self.overview));
         }
         let dead: i32 = self
@@ -46,9 +80,7 @@ impl WallView<'_> {
         if let Some(quiet) = wall::active_silences(self.model) {
             lines.push((Token::Held, format!("☾ {quiet}")));
         }
-        for ((token, line), y) in lines.iter().zip(inside.top()..inside.bottom()) {
-            pen.draw_text(inside.x, y, inside.width.into(), *token, line);
-        }
+        lines
     }
 
     pub(super) fn draw_noisiest(&self, pen: &mut Pen<'_>, area: Rect) {
@@ -70,6 +102,10 @@ impl WallView<'_> {
         let top = marked.map_or(0, |at| (at + 1).saturating_sub(height));
         let bar = inside.width / 5;
         for (row, y) in rows.iter().skip(top).zip(inside.top()..inside.bottom()) {
+            if row.link.is_none() && y + 1 == inside.bottom() {
+                // A heading without rows.
+                break;
+            }
             let count = match (row.link.is_some(), row.or_more) {
                 (false, _) => String::new(),
                 (true, true) => format!("{}+", text::group_digits(row.count)),
@@ -109,4 +145,10 @@ impl WallView<'_> {
             }
         }
     }
+}
+
+/// Returns the rows of a panel with these lines, at least one and at most `most` rows.
+fn to_panel_rows(lines: usize, most: u16) -> u16 {
+    let rows = u16::try_from(lines.max(1) + 2).unwrap_or(u16::MAX);
+    rows.min(most.max(3))
 }

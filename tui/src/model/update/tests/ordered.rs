@@ -106,6 +106,25 @@ fn pending_notifications_are_sorted_by_the_marked_column() {
 }
 
 #[test]
+fn resource_without_a_name_is_titled_by_its_event() {
+    let model = model(Role::Admin);
+    let event = json!({"name": "id", "eventName": "disk", "ruleName": "night",
+        "dimensions": {"host": "db-1"}});
+    let digest = json!({"name": "id"});
+    for (kind, json, expected) in [
+        (Kind::Response, &event, "disk db-1"),
+        (Kind::Pending, &event, "disk db-1 · night"),
+        (Kind::Pending, &digest, "id"),
+        (Kind::Group, &event, "night · all events of the rule"),
+        (Kind::Rule, &event, "id"),
+    ] {
+        let json = json.clone();
+        let shown = kind::displayed_name(&model, &Object { kind, json });
+        assert_eq!(shown, expected, "{kind:?}");
+    }
+}
+
+#[test]
 fn passed_due_time_is_shown_as_due_now() {
     let mut model = model(Role::Admin);
     press(&mut model, "gp");
