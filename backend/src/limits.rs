@@ -280,6 +280,7 @@ pub const SILENCE_IDLE_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 /// Maximum length of a silence's reason, and of a comment, in characters.
 pub const SILENCE_TEXT_CHARACTERS_MAX: usize = 1_000;
 pub const SILENCE_COMMENTS_MAX: usize = 100;
+pub const SILENCE_ANNOTATIONS_MAX: usize = 50;
 /// Maximum number of silences on a page that are counted again because they were edited
 /// concurrently.
 pub const SILENCES_RECOUNTED_MAX: usize = 10;

@@ -8,10 +8,17 @@ pub(crate) mod matcher;
 pub(crate) mod openapi;
 pub(crate) mod silence;
 
+use std::collections::BTreeSet;
+
+use bellwether_proto::json::violation::quote_for_message;
 use http::Method;
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
-use crate::route::{RouteMatch, Router, Template};
+use crate::{
+    limits,
+    route::{RouteMatch, Router, Template},
+};
+use matcher::Matcher;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
@@ -30,6 +37,8 @@ pub(crate) struct Endpoint {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
     about: &'static str,
+    /// Names of the query parameters.
+    parameters: &'static [&'static str],
 }
 
 pub(crate) static ENDPOINTS: [Endpoint; 7] = [
@@ -38,42 +47,65 @@ pub(crate) static ENDPOINTS: [Endpoint; 7] = [
         Method::GET,
         "/api/v2/alerts",
         "Lists open events as alerts.",
+        &[
+            "active",
+            "silenced",
+            "inhibited",
+            "unprocessed",
+            "filter",
+            "receiver",
+            "receiver_matchers",
+        ],
     ),
     find_endpoint(
         Operation::GetAlertGroups,
         Method::GET,
         "/api/v2/alerts/groups",
         "Lists open events as alerts, grouped by receiver and name.",
+        &[
+            "active",
+            "silenced",
+            "inhibited",
+            "muted",
+            "filter",
+            "receiver",
+            "receiver_matchers",
+        ],
     ),
     find_endpoint(
         Operation::GetReceivers,
         Method::GET,
         "/api/v2/receivers",
         "Lists destinations as receivers.",
+        &["receiver_matchers"],
     ),
     find_endpoint(
         Operation::GetSilences,
         Method::GET,
         "/api/v2/silences",
         "Lists silences.",
+        &["active", "pending", "expired", "filter"],
     ),
     find_endpoint(
         Operation::PostSilences,
         Method::POST,
         "/api/v2/silences",
         "Creates a silence, or changes the one with this `id`.",
+        &["allowBroad"],
     ),
     find_endpoint(
         Operation::GetSilence,
         Method::GET,
         "/api/v2/silence/{silenceID}",
         "Returns a silence.",
+        &[],
     ),
     find_endpoint(
         Operation::DeleteSilence,
         Method::DELETE,
         "/api/v2/silence/{silenceID}",
         "Expires a silence.",
+        &[],
     ),
 ];
 
@@ -82,13 +114,63 @@ const fn find_endpoint(
     method: Method,
     path: &'static str,
     about: &'static str,
+    parameters: &'static [&'static str],
 ) -> Endpoint {
     Endpoint {
         operation,
         method,
         path,
         about,
+        parameters,
     }
+}
+
+impl Endpoint {
+    /// Returns the value of a `warning` header if the query has unknown parameters.
+    pub(crate) fn unknown_parameters(&self, pairs: &[(String, String)]) -> Option<String> {
+        let names = pairs.iter().map(|(name, _)| name.as_str());
+        let unknown: BTreeSet<_> = names
+            .filter(|name| !self.parameters.contains(name))
+            .collect();
+        let shown = unknown.iter().take(limits::UNKNOWN_PARAMETERS_SHOWN);
+        let shown: Vec<_> = shown.map(|name| quote_for_message(name)).collect();
+        let more = match unknown.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let expected = match self.parameters {
+            [] => "none".to_owned(),
+            names => names.join(", "),
+        };
+        let shown = shown.join(", ");
+        let text = format!("unknown query parameter {shown}{more} ignored; expected {expected}");
+        let printable = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
+        let text: String = text.chars().filter(printable).collect();
+        (!unknown.is_empty()).then(|| format!("199 - \"{text}\""))
+    }
+}
+
+/// Reads a boolean parameter; true if it is absent.
+pub(crate) fn read_flag(pairs: &[(String, String)], name: &str) -> Result<bool, String> {
+    match find_parameter(pairs, name) {
+        None | Some("true" | "1") => Ok(true),
+        Some("false" | "0") => Ok(false),
+        Some(_) => Err(format!("`{name}` must be `true` or `false`")),
+    }
+}
+
+fn find_parameter<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let found = pairs.iter().find(|(key, _)| key == name);
+    found.map(|(_, value)| value.as_str())
+}
+
+/// Reads the matchers of a parameter that can be repeated.
+pub(crate) fn read_matchers(
+    pairs: &[(String, String)],
+    name: &str,
+) -> Result<Vec<Matcher>, String> {
+    let pairs = pairs.iter().filter(|(key, _)| key == name);
+    matcher::parse_all(pairs.map(|(_, value)| value.as_str()))
 }
 
 #[derive(Debug)]

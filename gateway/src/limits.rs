@@ -81,4 +81,5 @@ pub(crate) const RESOLVE_TIMEOUT_MS: i64 = 5 * 60 * 1000;
 pub(crate) const SILENCES: usize = 10_000;
 pub(crate) const SILENCES_PER_PAGE: i32 = 1_000;
 pub(crate) const MATCHERS: usize = 50;
+pub(crate) const UNKNOWN_PARAMETERS_SHOWN: usize = 5;
 pub(crate) const MATCHER_REGEX_BYTES: usize = 256 * 1024;

@@ -4,6 +4,8 @@ mod size;
 mod value;
 pub mod wire;
 
+use std::collections::BTreeMap;
+
 use crate::{
     bulk, repair, severity,
     zenoss::cloud::{Event, Severity},
@@ -13,7 +15,7 @@ use prost_types::{Struct, Value as WireValue};
 use serde_json::Value;
 use value::{attributes_to_fields, json_object, json_value, value_text, wire_value};
 use wire::{
-    InstrumentationScope, LogRecord, LogsRequest, LogsResponse, PartialSuccess, Resource,
+    InstrumentationScope, KeyValue, LogRecord, LogsRequest, LogsResponse, PartialSuccess, Resource,
     any_value::Kind,
 };
 
@@ -29,13 +31,15 @@ const VALUES_MAX: usize = 1_000_000;
 const REPEATED_BYTES: usize = 8 * 1024 * 1024;
 const RESOURCE_BYTES: usize = 8 * 1024;
 const SUMMARY_BYTES: usize = 1024;
+/// Maximum number of attributes in the summary of a record without a body.
+const SUMMARY_ATTRIBUTES_MAX: usize = 4;
 
 /// Settings for the conversion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversionSettings {
     /// Minimum severity; less severe records are dropped.
     pub floor: Severity,
-    /// Resource attributes that become dimensions.
+    /// Attributes of the resource, or else of the record, that become dimensions.
     pub dimensions: Vec<String>,
 }
 
@@ -242,6 +246,8 @@ impl DroppedRecords {
 
 struct RecordDetails {
     dimensions: Vec<(String, String)>,
+    /// Wanted dimensions that the resource does not have.
+    missing: Vec<String>,
     identity_bytes: usize,
     retained: Option<WireValue>,
     retained_bytes: usize,
@@ -249,21 +255,12 @@ struct RecordDetails {
 
 impl RecordDetails {
     fn from_resource(resource: &Resource, settings: &ConversionSettings) -> Self {
-        let mut dimensions = Vec::new();
+        let (mut dimensions, mut missing) = (Vec::new(), Vec::new());
         for wanted in &settings.dimensions {
-            let found = resource.attributes.iter().find(|it| it.key == *wanted);
-            let value = found.map_or_else(String::new, |it| value_text(it.value.as_ref()));
-            if !value.is_empty() {
-                let key = if wanted == "name" {
-                    "label_name"
-                } else {
-                    wanted
-                };
-                dimensions.push((key.to_owned(), value));
+            match attribute_text(&resource.attributes, wanted) {
+                Some(value) => dimensions.push((dimension_key(wanted), value)),
+                None => missing.push(wanted.clone()),
             }
-        }
-        if dimensions.is_empty() {
-            dimensions.push((UNKNOWN.0.to_owned(), UNKNOWN.1.to_owned()));
         }
         let identity_bytes = dimensions
             .iter()
@@ -281,10 +278,56 @@ impl RecordDetails {
         let retained = (!attributes.is_empty()).then(|| wire_value(&json_object(&attributes), 0));
         Self {
             dimensions,
+            missing,
             identity_bytes,
             retained,
             retained_bytes,
         }
+    }
+
+    /// Returns the dimensions of a record: attributes of the resource, or else of the record.
+    fn record_dimensions(&self, record: &LogRecord) -> BTreeMap<String, String> {
+        let mut dimensions: BTreeMap<_, _> = self.dimensions.iter().cloned().collect();
+        for wanted in &self.missing {
+            let value = attribute_text(&record.attributes, wanted);
+            dimensions.extend(value.map(|value| (dimension_key(wanted), value)));
+        }
+        if dimensions.is_empty() {
+            dimensions.insert(UNKNOWN.0.to_owned(), UNKNOWN.1.to_owned());
+        }
+        dimensions
+    }
+}
+
+fn dimension_key(attribute: &str) -> String {
+    let is_reserved = attribute == "name";
+    if is_reserved { "label_name" } else { attribute }.to_owned()
+}
+
+/// Returns the text of an attribute; `None` if it is absent or empty.
+fn attribute_text(attributes: &[KeyValue], key: &str) -> Option<String> {
+    let found = attributes.iter().find(|it| it.key == key)?;
+    Some(value_text(found.value.as_ref())).filter(|it| !it.is_empty())
+}
+
+/// Returns the summary of a record without a body: its name and first attributes.
+fn attribute_summary(
+    name: &str,
+    record: &LogRecord,
+    dimensions: &BTreeMap<String, String>,
+) -> String {
+    let attributes = record.attributes.iter().filter(|it| {
+        let is_shown = it.key == EVENT_NAME || dimensions.contains_key(&dimension_key(&it.key));
+        !is_shown
+    });
+    let attributes = attributes.filter_map(|it| {
+        let text = value_text(it.value.as_ref());
+        (!text.is_empty()).then(|| format!("{}={}", it.key, first_line(&text)))
+    });
+    let attributes: Vec<_> = attributes.take(SUMMARY_ATTRIBUTES_MAX).collect();
+    match attributes.join(", ") {
+        text if text.is_empty() => name.to_owned(),
+        text => format!("{name}: {text}"),
     }
 }
 
@@ -309,15 +352,19 @@ fn record_to_event(
     scope: &InstrumentationScope,
     resource: &RecordDetails,
 ) -> Event {
-    let named = record.attributes.iter().find(|it| it.key == EVENT_NAME);
-    let named = named
-        .map(|it| value_text(it.value.as_ref()))
-        .unwrap_or_default();
+    let named = attribute_text(&record.attributes, EVENT_NAME).unwrap_or_default();
     let names = [&*record.event_name, &*named, &*scope.name];
     let name = names.into_iter().find(|name| !name.trim().is_empty());
+    let name = name.unwrap_or(NAMELESS);
+    let dimensions = resource.record_dimensions(record);
     let nanos = [record.time_unix_nano, record.observed_time_unix_nano];
     let nanos = nanos.into_iter().find(|nanos| *nanos > 0);
     let body = value_text(record.body.as_ref());
+    let summary = if body.is_empty() {
+        attribute_summary(name, record, &dimensions)
+    } else {
+        body.clone()
+    };
     let mut metadata = Vec::new();
     let mut keep = |key: &str, value: Value| {
         let is_empty = match &value {
@@ -339,13 +386,13 @@ fn record_to_event(
     keep("traceId", to_hex(&record.trace_id).into());
     keep("spanId", to_hex(&record.span_id).into());
     Event {
-        name: name.unwrap_or(NAMELESS).to_owned(),
-        dimensions: resource.dimensions.iter().cloned().collect(),
+        name: name.to_owned(),
+        dimensions,
         severity: severity.into(),
         timestamp: nanos.map_or(0, |nanos| {
             i64::try_from(nanos / 1_000_000).unwrap_or(i64::MAX)
         }),
-        summary: first_line(&body),
+        summary: first_line(&summary),
         body,
         metadata_fields: Some(Struct {
             fields: attributes_to_fields(metadata),
@@ -370,4 +417,120 @@ fn to_hex(bytes: &[u8]) -> String {
         write!(text, "{byte:02x}").expect("writing to memory does not fail");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        wire::{AnyValue, ResourceLogs, ScopeLogs},
+        *,
+    };
+
+    fn attributes(pairs: &[(&str, &str)]) -> Vec<KeyValue> {
+        let pair = |(key, value): &(&str, &str)| KeyValue {
+            key: (*key).to_owned(),
+            value: Some(AnyValue {
+                kind: Some(Kind::String((*value).to_owned())),
+            }),
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    fn event(resource: &[(&str, &str)], record: LogRecord) -> Event {
+        let resource = Resource {
+            attributes: attributes(resource),
+        };
+        let request = LogsRequest {
+            resource_logs: vec![ResourceLogs {
+                resource: Some(resource),
+                scope_logs: vec![ScopeLogs {
+                    log_records: vec![LogRecord {
+                        severity_number: 17,
+                        ..record
+                    }],
+                    ..ScopeLogs::default()
+                }],
+            }],
+        };
+        let logs = Logs::from_request(&request, &ConversionSettings::default());
+        logs.events.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn dimensions_are_of_the_resource_or_else_of_the_record() {
+        let (host, service) = (("host.name", "a"), ("service.name", "web"));
+        for (resource, record, expected) in [
+            (&[host, service][..], &[][..], &[host, service][..]),
+            (&[service], &[host], &[host, service]),
+            (&[host], &[("host.name", "b")], &[host]),
+            (
+                &[("host.name", "")],
+                &[("host.name", "b")],
+                &[("host.name", "b")],
+            ),
+            (&[], &[("other", "x")], &[UNKNOWN]),
+        ] {
+            let made = event(
+                resource,
+                LogRecord {
+                    attributes: attributes(record),
+                    ..LogRecord::default()
+                },
+            );
+            let found: Vec<_> = made.dimensions.iter().collect();
+            let found: Vec<_> = found
+                .iter()
+                .map(|(k, v)| (k.as_str(), v.as_str()))
+                .collect();
+            assert_eq!(found, expected, "{resource:?} {record:?}");
+        }
+    }
+
+    #[test]
+    fn summary_without_a_body_is_the_name_with_the_first_attributes() {
+        let long = "x".repeat(2_000);
+        for (name, pairs, expected) in [
+            ("device.offline", &[][..], "device.offline".to_owned()),
+            (
+                "device.offline",
+                &[
+                    ("host.name", "a"),
+                    ("device", "cam-3"),
+                    ("empty", ""),
+                    ("reason", "no\nlink"),
+                ],
+                "device.offline: device=cam-3, reason=no".to_owned(),
+            ),
+            (
+                "",
+                &[
+                    ("event.name", "login"),
+                    ("a", "1"),
+                    ("b", "2"),
+                    ("c", "3"),
+                    ("d", "4"),
+                    ("e", "5"),
+                ],
+                "login: a=1, b=2, c=3, d=4".to_owned(),
+            ),
+            ("", &[("a", "1")], "log: a=1".to_owned()),
+            (
+                "n",
+                &[("a", &long)],
+                format!("n: a={}\u{2026}", "x".repeat(1_016)),
+            ),
+        ] {
+            let made = event(
+                &[],
+                LogRecord {
+                    event_name: name.to_owned(),
+                    attributes: attributes(pairs),
+                    ..LogRecord::default()
+                },
+            );
+            assert_eq!(made.summary, expected, "{name}");
+            assert!(made.summary.len() <= SUMMARY_BYTES);
+            assert_eq!(made.body, "");
+        }
+    }
 }

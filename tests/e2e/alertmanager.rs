@@ -4,7 +4,11 @@
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
 use bellwether_tests::{
-    eventually::eventually, programs::programs, receiver::Receiver, rest::Rest, world::World,
+    eventually::eventually,
+    programs::programs,
+    receiver::Receiver,
+    rest::{Answer, Rest},
+    world::World,
 };
 use http::Method;
 use serde_json::{Value, json};
@@ -327,7 +331,7 @@ async fn karma_and_grafana_requests_get_alertmanager_responses() {
             assert_eq!(answer, &json!([]));
         }),
         ("/api/v2/receivers", &|answer| {
-            assert_eq!(answer, &json!([{"name": "hook"}]));
+            assert_eq!(answer, &json!([{"name": "hook", "labels": {}}]));
         }),
         (
             "/api/v2/alerts?receiver=ho.*&filter=severity%3Dcritical",
@@ -382,6 +386,140 @@ async fn karma_and_grafana_requests_get_alertmanager_responses() {
     again["id"] = json!(id);
     let made = rest.post("/api/v2/silences", &again).await.ok();
     assert_ne!(made["silenceID"], json!(id));
+}
+
+fn count(answer: &Answer) -> usize {
+    answer.ok().as_array().unwrap().len()
+}
+
+#[tokio::test]
+async fn silences_have_states_and_annotations() {
+    let world = World::start();
+    let (rest, receiver) = (world.rest(), Receiver::start().await);
+    fill(&rest, &receiver).await;
+    let post = async |host: &str, start: i64, more: Value| {
+        let mut posted = json!({
+            "matchers": [{"name": "host", "value": host, "isRegex": false}],
+            "startsAt": samples::in_seconds(start), "endsAt": samples::in_seconds(7_200),
+            "createdBy": "ana", "comment": "c",
+        });
+        for (name, value) in more.as_object().unwrap() {
+            posted[name] = value.clone();
+        }
+        let made = rest.post("/api/v2/silences", &posted).await.ok();
+        made["silenceID"].as_str().unwrap().to_owned()
+    };
+    let annotations = json!({"ticket": "OPS-1", "link": "https://wiki.example.net/a b"});
+    let id = post("db-1", -1, json!({"annotations": annotations})).await;
+    post("db-2", 3_600, json!({})).await;
+    let ended = post("web-1", -1, json!({})).await;
+    rest.delete(&format!("/api/v2/silence/{ended}")).await;
+    for (query, expected) in [
+        ("", 3),
+        ("?active=false", 2),
+        ("?expired=false&pending=false", 1),
+        ("?expired=false&pending=false&active=false", 0),
+        ("?expired=0&filter=host%3D~%22db-.%22", 2),
+    ] {
+        let path = format!("/api/v2/silences{query}");
+        assert_eq!(count(&rest.get(&path).await), expected, "{path}");
+    }
+    let path = format!("/api/v2/silence/{id}");
+    assert_eq!(rest.get(&path).await.ok()["annotations"], annotations);
+    // A client that does not know annotations retains them.
+    post("db-1", -1, json!({"id": id})).await;
+    let stored = rest.get(&format!("{SILENCES}/{id}")).await.ok();
+    assert_eq!(stored["silence"]["annotations"], annotations);
+    post("db-1", -1, json!({"id": id, "annotations": {}})).await;
+    assert_eq!(rest.get(&path).await.ok()["annotations"], json!({}));
+    let refused = json!({
+        "matchers": [{"name": "host", "value": "a", "isRegex": false}],
+        "startsAt": samples::in_seconds(0), "endsAt": samples::in_seconds(60),
+        "createdBy": "a", "comment": "c", "annotations": {"long": "x".repeat(1_001)},
+    });
+    let refused = rest.post("/api/v2/silences", &refused).await;
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused.text().contains("annotations.long"),
+        "{}",
+        refused.text()
+    );
+}
+
+#[tokio::test]
+async fn receivers_are_matched_by_their_tags() {
+    let world = World::start();
+    let (rest, receiver) = (world.rest(), Receiver::start().await);
+    fill(&rest, &receiver).await;
+    let mut hook = samples::webhook("hook", &receiver.url("/"));
+    hook["tags"] = json!(["team:storage", "plain"]);
+    rest.put("/v1/notification/destinations/hook", &hook)
+        .await
+        .ok();
+    let receivers = rest.get("/api/v2/receivers").await.ok();
+    let labels = json!({"team": "storage"});
+    assert_eq!(receivers, json!([{"name": "hook", "labels": labels}]));
+    for (matchers, matches) in [
+        ("team%3Dstorage", true),
+        ("team%3D~sto.*", true),
+        ("team%3Dweb", false),
+        ("team!%3Dstorage", false),
+        ("zone%3D", true),
+        ("team%3Dstorage&receiver_matchers=zone%3Da", false),
+    ] {
+        let of = |path: &str| format!("/api/v2/{path}?receiver_matchers={matchers}");
+        let found = [
+            count(&rest.get(&of("receivers")).await),
+            count(&rest.get(&of("alerts")).await),
+            count(&rest.get(&of("alerts/groups")).await),
+        ];
+        let expected = if matches { [1, 3, 1] } else { [0, 0, 0] };
+        assert_eq!(found, expected, "{matchers}");
+    }
+    let wrong = rest.get("/api/v2/receivers?receiver_matchers=team").await;
+    assert_eq!(wrong.status, 400);
+
+    for (path, warning) in [
+        ("silences?active=true", ""),
+        (
+            "silences?state=active",
+            "199 - \"unknown query parameter `state` ignored; expected active, pending, expired, \
+             filter\"",
+        ),
+        (
+            "receivers?q=1&%22%0a=2",
+            "199 - \"unknown query parameter ``, `q` ignored; expected receiver_matchers\"",
+        ),
+    ] {
+        let answer = rest.get(&format!("/api/v2/{path}")).await;
+        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(answer.header("warning"), warning, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn groups_of_suppressed_alerts_are_muted() {
+    let world = World::start();
+    let (rest, receiver) = (world.rest(), Receiver::start().await);
+    fill(&rest, &receiver).await;
+    let groups = async |query: &str| {
+        let found = rest.get(&format!("/api/v2/alerts/groups{query}")).await;
+        let found = found.ok();
+        let names = found.as_array().unwrap().iter();
+        let names: Vec<_> = names
+            .map(|it| it["labels"]["alertname"].as_str().unwrap().to_owned())
+            .collect();
+        names
+    };
+    assert_eq!(groups("?muted=false").await, ["DiskFull", "Queue"]);
+    let silence = json!({"name": "disks", "reason": "r", "filter": "name=DiskFull",
+        "span": {"endTime": samples::in_seconds(600)}});
+    rest.post(SILENCES, &silence).await.ok();
+    assert_eq!(
+        groups("?muted=false&filter=alertname%3DDiskFull").await,
+        Vec::<String>::new()
+    );
+    assert_eq!(groups("?filter=alertname%3DDiskFull").await, ["DiskFull"]);
 }
 
 #[tokio::test]

@@ -198,6 +198,52 @@ async fn every_alertmanager_receiver_type_is_imported_except_two() {
 }
 
 #[tokio::test]
+async fn webhook_payloads_are_sent_in_the_form_of_alertmanager() {
+    let world = World::start();
+    let receiver = Receiver::start().await;
+    let payload = json!({
+        "text": "[{{ .Status | toUpper }}] \"{{ .CommonLabels.alertname }}\" on \
+                 {{ .CommonLabels.host | title }}",
+        "labels": "{{ .CommonLabels | toJson }}",
+        "alerts": "{{ range .Alerts -}} {{ .Labels.host }}={{ .Annotations.summary }};{{ end }}",
+        "count": 1,
+        "values": "{{ .CommonLabels.Values | join \", \" }}",
+        "fixed": "{{ if eq .CommonLabels.severity \"critical\" }}P1{{ else }}P2{{ end }}",
+    });
+    let file = json!({
+        "route": {"receiver": "hook", "group_by": ["..."]},
+        "receivers": [{"name": "hook", "webhook_configs": [
+            {"url": receiver.url("/"), "payload": payload},
+        ]}],
+    });
+    let path = world.folder().join("payload.yml");
+    fs::write(&path, file.to_string()).unwrap();
+    let arguments = ["alertmanager", "--with-secrets", path.to_str().unwrap()];
+    let (documents, report) = import(&world, &arguments);
+    assert!(!report.contains("payload"), "{report}");
+    apply(&world, "alertmanager", &documents, &[]);
+    let alert = json!([{
+        "labels": {"alertname": "Disk \"full\"", "host": "db-1", "severity": "critical"},
+        "annotations": {"summary": "97 %"},
+    }]);
+    let answer = world.rest().post("/api/v2/alerts", &alert).await;
+    assert_eq!(answer.status, 200);
+    receiver.wait_for(1).await;
+    let sent = receiver.received()[0].json();
+    assert_eq!(
+        sent,
+        json!({
+            "text": "[FIRING] \"Disk \"full\"\" on Db-1",
+            "labels": {"host": "db-1", "severity": "critical"},
+            "alerts": "db-1=97 %;",
+            "count": 1,
+            "values": "db-1, critical",
+            "fixed": "P1",
+        })
+    );
+}
+
+#[tokio::test]
 async fn documented_routes_match_amtool() {
     let Some([amtool]) = programs(["amtool"]) else {
         return;
@@ -381,6 +427,78 @@ async fn opsgenie_export_becomes_contacts_schedules_and_policies() {
             {"targets": contacts.map(|name| json!({"contactName": name})), "wait": "900s"},
         ])
     );
+}
+
+#[tokio::test]
+async fn grafana_oncall_responses_become_contacts_schedules_policies_and_rules() {
+    let world = World::start();
+    let files = include_str!("import/grafana-oncall.json");
+    let report = import_files(&world, "grafana-oncall", files);
+    for part in [
+        "teams.json: has no counterpart",
+        "users.json: results[2]: has no email address",
+        "users.json: results[1].slack: create a destination",
+        "on_call_shifts.json: results[4]: repeats by month",
+        "on_call_shifts.json: results[5]: leaves out hours, days or weeks",
+        "on_call_shifts.json: results[7]: belongs to no imported schedule",
+        "on_call_shifts.json: results[2]: user `U3` is missing",
+        "on_call_shifts.json: results[2].time_zone: times are in",
+        "schedules.json: results[2]: its shifts are in an iCalendar file",
+        "escalation_policies.json: next: there are more pages",
+        "escalation_policies.json: results[6]: create a destination of the type `webhook`",
+        "escalation_chains.json:[1]: no step has anyone to notify",
+        "integrations.json: results[0]: create a key: `bellwether client create NAME --role \
+         ingest --dialect alertmanager`",
+        "integrations.json: results[1].default_route: has no escalation chain",
+        "routes.json: results[1]: its escalation chain could not be imported",
+        "routes.json: results[2]: is the default route",
+    ] {
+        assert!(report.contains(&format!("\n  {part}")), "{part}\n{report}");
+    }
+    let rest = world.rest();
+    let (ana, ben) = (json!(["ana"]), json!(["ben"]));
+    let (both, none) = (json!(["ana", "ben"]), json!([]));
+    for (schedule, time, expected) in [
+        ("Primary", "2027-01-04T07:59:00Z", &ana),
+        ("Primary", "2027-01-04T08:30:00Z", &ben),
+        ("Primary", "2027-01-04T09:30:00Z", &ana),
+        ("Primary", "2027-01-04T16:30:00Z", &ben),
+        ("Primary", "2027-01-13T09:30:00Z", &ben),
+        ("Primary", "2027-01-13T16:30:00Z", &ana),
+        ("Primary", "2027-01-15T11:30:00Z", &ben),
+        ("Primary", "2027-01-15T12:30:00Z", &ana),
+        // In summer time, the hand-off stays at 09:00.
+        ("Primary", "2027-07-05T06:30:00Z", &ana),
+        ("Primary", "2027-07-05T07:30:00Z", &ben),
+        ("Primary", "2027-06-01T07:00:00Z", &both),
+        ("Days", "2027-01-04T12:00:00Z", &ana),
+        ("Days", "2027-01-04T21:00:00Z", &none),
+        ("Days", "2027-01-05T12:00:00Z", &ben),
+    ] {
+        let found = on_call(&rest, schedule, time).await;
+        let found = if found.is_null() { json!([]) } else { found };
+        assert_eq!(&found, expected, "{schedule} {time}");
+    }
+    let path = "/v1/notification/escalation-policies/Database";
+    let policy = rest.get(path).await.ok()["policy"].clone();
+    assert_eq!(policy["rounds"], 6);
+    let contact = |name: &str| json!({"contactName": name});
+    let schedule = |name: &str| json!({"scheduleName": name});
+    assert_eq!(
+        policy["steps"],
+        json!([
+            {"targets": [schedule("Primary")], "wait": "300s"},
+            {"targets": [contact("ana"), schedule("Days")], "wait": "900s"},
+            {"targets": [contact("ana"), contact("ben")], "wait": "300s"},
+        ])
+    );
+    for rule in ["Prometheus", "Prometheus%20route%201"] {
+        let rule = rest
+            .get(&format!("/v1/notification/rules/{rule}"))
+            .await
+            .ok();
+        assert_eq!(rule["rule"]["escalationPolicyName"], "Database", "{rule}");
+    }
 }
 
 #[tokio::test]

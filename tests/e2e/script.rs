@@ -171,6 +171,62 @@ async fn configuration_is_diffed_applied_exported_and_reapplied() {
 }
 
 #[tokio::test]
+async fn silence_document_is_applied_exported_and_ended() {
+    let world = World::start();
+    let document = |seconds: i64| {
+        format!(
+            "kind: silence\nname: patch\ntags: [\"owner:team-a\"]\nreason: kernel update\n\
+             filter: host=db-1\nannotations: {{ticket: OPS-1}}\nspan: {{endTime: \"{}\"}}\n",
+            samples::in_seconds(seconds)
+        )
+    };
+    let text = document(3_600);
+    let file = world.folder().join("silence.yaml");
+    fs::write(&file, &text).unwrap();
+    let file = file.to_str().unwrap();
+    let created = run(&world, &["apply", "-f", file]);
+    assert!(created.out.contains("created"), "{created:?}");
+    let same = run(&world, &["diff", "-f", file]);
+    assert_eq!(same.code, 0, "{same:?}");
+    let exported = run(&world, &["export", "silence"]);
+    for part in [
+        "kind: silence",
+        "name: patch",
+        "ticket: OPS-1",
+        "filter: host=db-1",
+    ] {
+        assert!(exported.out.contains(part), "{part}: {exported:?}");
+    }
+    let again = fed(&world, &["diff", "-f", "-"], &exported.out);
+    assert_eq!(again.code, 0, "{again:?}");
+
+    // An operator ends it: the document no longer starts it.
+    let rest = world.rest();
+    let expire = "/v1/notification/silences/patch:expire";
+    rest.post(expire, &json!({})).await.ok();
+    let applied = run(&world, &["apply", "-f", file]);
+    assert_eq!(applied.out, "= 1 unchanged\n", "{applied:?}");
+    let exported = run(&world, &["export", "silence"]);
+    assert!(!exported.out.contains("patch"), "{exported:?}");
+
+    let later = text.replace(
+        "span: {",
+        &format!("span: {{startTime: \"{}\", ", samples::in_seconds(60)),
+    );
+    let created = fed(&world, &["apply", "-f", "-"], &later);
+    assert!(created.out.contains("created"), "{created:?}");
+    let pruned = fed(
+        &world,
+        &["apply", "-f", "-", "--prune", "--owner", "team-a"],
+        "kind: calendar\nname: work\ntags: [\"owner:team-a\"]\ntimeZone: UTC\nwindows: \
+         [{dtstart: \"2026-01-05T08:00:00\", duration: PT8H}]\n",
+    );
+    assert!(pruned.out.contains("patch"), "{pruned:?}");
+    let stored = rest.get("/v1/notification/silences/patch").await.ok();
+    assert_eq!(stored["silence"]["state"], "EXPIRED");
+}
+
+#[tokio::test]
 async fn diff_shows_changed_lines_but_never_secrets() {
     let world = World::start();
     let folder = write_configuration(&world);

@@ -45,6 +45,43 @@ async fn pending(rest: &Rest) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn silence_of_a_destination_leaves_out_only_its_messages() {
+    let (chat, hook) = (Receiver::start().await, Receiver::start().await);
+    let world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &hook).await;
+    let destination = samples::webhook("chat", &chat.url("/"));
+    rest.post("/v1/notification/destinations", &destination)
+        .await
+        .ok();
+    let mut rule = samples::rule("page", "disk", "hook", "{{event.summary}}");
+    rule["sendUpdates"] = json!(true);
+    rule["destinationNames"] = json!(["hook", "chat"]);
+    rest.put("/v1/notification/rules/page", &rule).await.ok();
+    let mut quiet = silence("chat", "a", 3_600);
+    quiet["destinationNames"] = json!(["chat"]);
+    quiet["annotations"] = json!({"ticket": "OPS-1"});
+    let made = rest.post(SILENCES, &quiet).await.ok();
+    assert_eq!(made["silence"]["destinationNames"], json!(["chat"]));
+    assert_eq!(made["silence"]["annotations"], json!({"ticket": "OPS-1"}));
+    send(&rest, "a", json!({})).await;
+    hook.wait_for(1).await;
+    let waits = pending(&rest).await;
+    assert_eq!(waits.len(), 1, "{waits:?}");
+    assert_eq!(waits[0]["destinationNames"], json!(["chat"]));
+    assert_eq!(chat.count(), 0);
+    let path = format!("{SILENCES}/chat:expire");
+    rest.post(&path, &json!({})).await.ok();
+    chat.wait_for(1).await;
+    assert_eq!((chat.count(), hook.count()), (1, 1));
+    let unknown = json!({"name": "x", "reason": "r", "filter": "host=a",
+        "destinationNames": ["gone"], "span": quiet["span"]});
+    let refused = rest.post(SILENCES, &unknown).await;
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("destinationNames[0]"));
+}
+
+#[tokio::test]
 async fn silenced_notification_survives_kill_and_is_sent_at_the_end() {
     let receiver = Receiver::start().await;
     let mut world = World::start();

@@ -4,6 +4,7 @@
 //! is simulated: receivers of webhooks, mail servers, and terminals.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed check panics")]
 
+pub mod alertmanager;
 pub mod cutter;
 pub mod distance;
 pub mod engine;

@@ -9,6 +9,8 @@ use hyper_util::{
 };
 use serde_json::Value;
 
+use crate::alertmanager;
+
 /// A client of one service, with an API key.
 #[derive(Debug, Clone)]
 pub struct Rest {
@@ -50,7 +52,8 @@ impl Rest {
     /// Returns an error if the connection cannot be established or breaks.
     ///
     /// # Panics
-    /// Panics if the request is invalid HTTP.
+    /// Panics if the request is invalid HTTP, or the response is not one of Alertmanager's API
+    /// although the path is.
     pub async fn try_send(
         &self,
         method: Method,
@@ -59,7 +62,7 @@ impl Rest {
         body: impl Into<Bytes>,
     ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
         let mut request = Request::builder()
-            .method(method)
+            .method(method.clone())
             .uri(format!("http://{}{path}", self.address));
         if let Some(key) = &self.key {
             request = request.header("authorization", format!("Bearer {key}"));
@@ -70,6 +73,10 @@ impl Rest {
         let request = request.body(Full::new(body.into())).unwrap();
         let (head, body) = self.http.request(request).await?.into_parts();
         let body = body.collect().await?.to_bytes();
+        // Responses of other products lack this header.
+        if method != Method::HEAD && head.headers.contains_key("x-request-id") {
+            alertmanager::check_response(&method, path, head.status, &body);
+        }
         Ok(Answer {
             status: head.status,
             headers: head.headers,

@@ -69,11 +69,9 @@ pub struct ConfigKind(Option<Kind>);
 impl ConfigKind {
     pub fn iter() -> impl Iterator<Item = Self> {
         let kinds = Kind::ALL.iter().copied();
-        // Clients and silences are operational data, not configuration.
-        let is_configuration = |kind: &Kind| {
-            // Resources that only the service creates are not configuration either.
-            kind.is_created() && !matches!(kind, Kind::Client | Kind::Silence)
-        };
+        // Clients are operational data, not configuration, and so are resources that only the
+        // service creates.
+        let is_configuration = |kind: &Kind| kind.is_created() && *kind != Kind::Client;
         let kinds = kinds.filter(is_configuration).map(Some);
         kinds.chain([None]).map(Self)
     }

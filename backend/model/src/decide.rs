@@ -24,6 +24,9 @@
 //!   held. If the occurrence closes while its opening message is held, the message is skipped. Of
 //!   held updates only the last state counts, and no message is sent if it equals the last notified
 //!   state and no repeat is due.
+//! - A silence that names destinations leaves them out of a rule's messages, except closings. The
+//!   destinations are stored with the held notification, and get one message when the silence ends.
+//!   Silences that name all destinations of a rule without a policy hold the whole notification.
 //! - A rule with grouping sends no separate messages: an occurrence that is not held otherwise
 //!   joins a group, waits for the group's next message, and is included by a step of
 //!   [`StepKind::NotifyGroup`]. Once reported with a group, the occurrence is always reported with

@@ -2,6 +2,7 @@
 
 mod check;
 mod impact;
+mod silences;
 mod stopped_responses;
 
 use std::{collections::HashSet, fmt, sync::Arc};
@@ -11,7 +12,7 @@ use bellwether_proto::v1::config_document::Resource as DefinitionVersion;
 use crate::{
     clock::Clock,
     destination::EgressGuard,
-    domain::{Role, any_resource::each_documented},
+    domain::{Role, Silence, any_resource::each_documented},
     error::{Error, Violation},
     ops::{
         commit::commit,
@@ -35,12 +36,14 @@ macro_rules! kinds {
         fn kind_and_name(definition: &DefinitionVersion) -> (&'static str, &str) {
             match definition {
                 $(DefinitionVersion::$field(draft) => (crate::domain::$kind::WORD, draft.name()),)+
+                DefinitionVersion::Silence(draft) => (Silence::WORD, &draft.name),
             }
         }
 
         fn definition_tags(definition: &DefinitionVersion) -> &[String] {
             match definition {
                 $(DefinitionVersion::$field(draft) => draft.tags(),)+
+                DefinitionVersion::Silence(draft) => &draft.tags,
             }
         }
 
@@ -67,7 +70,7 @@ macro_rules! kinds {
                         Err(error) => failed.add(*at, document, error)?,
                     }
                 })+
-                Ok(())
+                self.put_silences(documents, changes, failed).await
             }
 
             /// Returns the deletion of each resource that has a tag but is not described by any
@@ -247,18 +250,17 @@ impl ConfigStage {
         failed.into_result(changes.into_iter().flatten().collect())
     }
 
-    /// Deletes the resources that have the owner's tag but are not described by any document.
-    /// Resources that refer to others are deleted first.
+    /// Deletes the resources that have the owner's tag and that no document describes; silences are
+    /// ended. Resources that refer to other definitions are deleted first.
     async fn prune(&self, documents: &[Document], owner: &str) -> Result<Vec<Change>, Error> {
         let described = documents
             .iter()
             .map(|it| kind_and_name(&it.definition))
             .collect();
-        let mut left = self
-            .stale_deletions(&format!("{OWNER}{owner}"), &described)
-            .await?;
+        let tag = format!("{OWNER}{owner}");
+        let mut left = self.stale_deletions(&tag, &described).await?;
         left.reverse();
-        let mut deleted = Vec::new();
+        let mut deleted = self.end_stale_silences(&tag, &described).await?;
         while !left.is_empty() {
             let (count, mut refused) = (left.len(), None);
             for change in std::mem::take(&mut left) {

@@ -25,7 +25,10 @@ use crate::{
     ops::{
         etag::compute_etag,
         reach,
-        references::{ReferencedResource, References, names_bytes, remove_from_rules, rules_using},
+        references::{
+            ReferencedResource, References, SilenceLimit, names_bytes, release_from_silences,
+            remove_from_rules, rules_using,
+        },
         resource::{AuthoredResource, Origin, Resources, resource},
         settings,
         tag_scope::TagScope,
@@ -104,6 +107,8 @@ impl AuthoredResource for Destination {
         reach::ensure_unused((&all.store, &references), named, now_ms).await?;
         let used = ReferencedResource::Destination(&destination.name);
         remove_from_rules(&all.store, used, force, now_ms, &mut changes).await?;
+        let limit = SilenceLimit::Destination(&destination.name);
+        release_from_silences(&all.store, limit, now_ms, &mut changes).await?;
         let health = destination.id.to_bytes().into();
         if let Some(health) = all.store.get::<Health>(health).await? {
             changes.delete(&health);

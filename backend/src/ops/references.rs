@@ -225,25 +225,35 @@ pub(super) async fn remove_from_rules(
     }
 }
 
-/// Removes a rule from all silences limited to it, as part of `changes`. A silence whose last rule
-/// is removed ends.
-pub(super) async fn release_rule(
+/// A resource to which silences are limited.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SilenceLimit<'a> {
+    Rule(&'a Name),
+    Destination(&'a Name),
+}
+
+/// Removes a deleted rule or destination from all silences limited to it, as part of `changes`. A
+/// silence whose last rule or destination is removed ends.
+pub(super) async fn release_from_silences(
     store: &Store,
-    rule: &Name,
+    deleted: SilenceLimit<'_>,
     now_ms: i64,
     changes: &mut Changes,
 ) -> Result<(), Error> {
     let mut pages = store.pages::<Silence>(Range::with_prefix(&[]));
     while let Some(page) = pages.next().await? {
         for stored in page {
-            let is_over = stored.value.progress.stage == Stage::Over;
-            if is_over || !stored.value.rule_names.contains(rule) {
+            let mut silence = stored.value.clone();
+            let (names, deleted) = match deleted {
+                SilenceLimit::Rule(name) => (&mut silence.rule_names, name),
+                SilenceLimit::Destination(name) => (&mut silence.destination_names, name),
+            };
+            if stored.value.progress.stage == Stage::Over || !names.contains(deleted) {
                 continue;
             }
-            let mut silence = stored.value.clone();
-            silence.rule_names.retain(|other| other != rule);
-            if silence.rule_names.is_empty() {
-                // Without rule names the silence would apply to all rules.
+            names.retain(|other| other != deleted);
+            if names.is_empty() {
+                // Without names the silence would apply to all rules or destinations.
                 silence.end_ms = silence.end_ms.min(now_ms);
                 silence.start_ms = silence.start_ms.min(now_ms);
             }

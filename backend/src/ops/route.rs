@@ -26,7 +26,11 @@ pub fn route_event(snapshot: &Snapshot, occurrence: &Occurrence, now_ms: i64) ->
     let silences = snapshot.silences().find_matching(occurrence, now_ms);
     let silences = silences.into_iter().filter(|silence| {
         let names: Vec<_> = rules.iter().collect();
-        silence.covers(occurrence, &names) && rules.iter().all(|rule| silence.applies_to_rule(rule))
+        silence.covers(occurrence, &names)
+            && rules.iter().all(|rule| silence.applies_to_rule(rule))
+            && destinations
+                .iter()
+                .all(|destination| silence.applies_to_destination(destination))
     });
     Route {
         occurrence: occurrence.id(),

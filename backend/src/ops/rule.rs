@@ -117,7 +117,8 @@ impl AuthoredResource for Rule {
     async fn changes_on_delete(all: &Rules, rule: &Self, _force: bool) -> Result<Changes, Error> {
         let mut changes = all.store.new_changes();
         let now_ms = all.clock.now_ms();
-        references::release_rule(&all.store, &rule.name, now_ms, &mut changes).await?;
+        let limit = references::SilenceLimit::Rule(&rule.name);
+        references::release_from_silences(&all.store, limit, now_ms, &mut changes).await?;
         Ok(changes)
     }
 

@@ -4,8 +4,9 @@ mod act;
 mod breadth;
 pub mod lifecycle;
 mod preview;
+pub mod wire;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use rand::{Rng as _, distr::Alphanumeric};
 
@@ -13,12 +14,13 @@ use crate::{
     clock::{DAY_MS, MINUTE_MS},
     decide::{Calendars, LoadedSilence},
     domain::{
-        Calendar, EventId, Name, Query, RevisedResource, Rule, Silence, SilenceState,
+        Calendar, Destination, EventId, Name, Query, RevisedResource, Rule, Silence, SilenceState,
         silence::{NEVER_MS, own_event},
     },
     error::{Error, Reason, Violation},
     limits::{
-        SILENCE_IDLE_MAX, SILENCE_LENGTH_MAX, SILENCE_TEXT_CHARACTERS_MAX, SILENCES_COUNTED_MAX,
+        SILENCE_ANNOTATIONS_MAX, SILENCE_IDLE_MAX, SILENCE_LENGTH_MAX, SILENCE_TEXT_CHARACTERS_MAX,
+        SILENCES_COUNTED_MAX, TAG_CHARACTERS_MAX,
     },
     matching,
     ops::{
@@ -47,6 +49,8 @@ pub struct SilenceDraft {
     pub reason: String,
     pub query: Option<Query>,
     pub rule_names: Vec<String>,
+    pub destination_names: Vec<String>,
+    pub annotations: BTreeMap<String, String>,
     /// Name of the calendar in whose windows the silence is active; empty if there is none.
     pub calendar: String,
     pub start_ms: Option<i64>,
@@ -114,6 +118,9 @@ impl AuthoredResource for Silence {
         let rules = refers
             .resolve_all::<Rule>("ruleNames", &draft.rule_names)
             .await?;
+        let destinations = refers
+            .resolve_all::<Destination>("destinationNames", &draft.destination_names)
+            .await?;
         let calendar = refers
             .resolve_optional::<Calendar>("calendar.calendarName", &draft.calendar)
             .await?;
@@ -122,6 +129,8 @@ impl AuthoredResource for Silence {
         }
         let span = check_span(draft, stored, now_ms, &mut violations);
         check_lengths(draft, span, &mut violations);
+        check_annotations(&draft.annotations, &mut violations);
+        let is_same = stored.filter(|it| it.revision == origin.revision);
         let silence = name.zip(span).map(|(name, (start_ms, end_ms))| Self {
             id: origin.id,
             name,
@@ -130,6 +139,11 @@ impl AuthoredResource for Silence {
             reason: draft.reason.clone(),
             query: draft.query.clone(),
             rule_names: rules.iter().map(|it| it.value.name.clone()).collect(),
+            destination_names: destinations
+                .iter()
+                .map(|it| it.value.name.clone())
+                .collect(),
+            annotations: draft.annotations.clone(),
             calendar: calendar.map(|it| it.value.name),
             start_ms,
             end_ms,
@@ -138,7 +152,7 @@ impl AuthoredResource for Silence {
             comments: stored.map_or_else(Vec::new, |it| it.comments.clone()),
             from_event: stored.map_or(draft.from_event, |it| it.from_event),
             author: stored.map_or_else(|| draft.editor.clone(), |it| it.author.clone()),
-            last_editor: draft.editor.clone(),
+            last_editor: is_same.map_or(&draft.editor, |it| &it.last_editor).clone(),
             progress: stored.map(|it| it.progress).unwrap_or_default(),
             revision: origin.revision,
             create_ms: origin.create_ms,
@@ -343,6 +357,27 @@ fn check_lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, violations: &mu
         );
     } else if before_ms > end_ms.saturating_sub(start_ms) {
         violations.add("warnBefore", "is longer than the silence itself");
+    }
+}
+
+fn check_annotations(annotations: &BTreeMap<String, String>, violations: &mut Violations) {
+    let count = annotations.len();
+    if count > SILENCE_ANNOTATIONS_MAX {
+        let message = format!("has {count} entries; the limit is {SILENCE_ANNOTATIONS_MAX}");
+        return violations.add("annotations", message);
+    }
+    for (key, value) in annotations {
+        let (keys, values) = (key.chars().count(), value.chars().count());
+        if !(1..=TAG_CHARACTERS_MAX).contains(&keys) {
+            let message = format!(
+                "has a key of {keys} characters; expected 1 to {TAG_CHARACTERS_MAX} characters"
+            );
+            violations.add("annotations", message);
+        } else if values > SILENCE_TEXT_CHARACTERS_MAX {
+            let message =
+                format!("has {values} characters; the limit is {SILENCE_TEXT_CHARACTERS_MAX}");
+            violations.add(format!("annotations.{key}"), message);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     access, audit,
     convert::{list::to_i32, silence as convert},
 };
-use crate::ops::silence::SilenceOperations;
+use crate::ops::silence::{SilenceOperations, wire::draft_from_wire};
 
 #[derive(Debug)]
 pub struct SilenceApi {
@@ -29,7 +29,7 @@ impl SilenceService for SilenceApi {
         let editor = access::caller(&request)?.name;
         let request = request.into_inner();
         let (tried, broad) = (request.validate_only, request.allow_broad);
-        let draft = convert::draft_from_wire(request.silence.unwrap_or_default(), editor);
+        let draft = draft_from_wire(request.silence.unwrap_or_default(), editor);
         let view = self.silences.create(draft, tried, broad).await?;
         let name = view.silence.name.clone();
         let answer = v1::CreateSilenceResponse {
@@ -69,7 +69,7 @@ impl SilenceService for SilenceApi {
         let editor = access::caller(&request)?.name;
         let request = request.into_inner();
         let (tried, broad) = (request.validate_only, request.allow_broad);
-        let draft = convert::draft_from_wire(request.silence.unwrap_or_default(), editor);
+        let draft = draft_from_wire(request.silence.unwrap_or_default(), editor);
         let view = self.silences.update(draft, tried, broad).await?;
         let name = view.silence.name.clone();
         let answer = v1::UpdateSilenceResponse {
@@ -97,10 +97,7 @@ impl SilenceService for SilenceApi {
     ) -> Result<Response<v1::PreviewSilenceResponse>, Status> {
         let editor = access::caller(&request)?.name;
         let wire = request.into_inner().silence.unwrap_or_default();
-        let preview = self
-            .silences
-            .preview(convert::draft_from_wire(wire, editor))
-            .await?;
+        let preview = self.silences.preview(draft_from_wire(wire, editor)).await?;
         Ok(Response::new(convert::preview(preview)))
     }
 

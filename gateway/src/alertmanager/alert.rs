@@ -1,7 +1,7 @@
 //! Open events as alerts: query parameters, and the document of an alert.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt::Write as _,
 };
 
@@ -9,13 +9,13 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 use bellwether_proto::{
     cloud::{Severity, Status},
     text::enum_word,
-    v1::{Clause, Event, EventRoute, HoldKind, Occurrence},
+    v1::{Clause, Destination, Event, EventRoute, HoldKind, Occurrence},
 };
 use prost_types::{Struct, value::Kind};
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{format_time, matcher, matcher::Matcher};
+use super::{find_parameter, format_time, matcher, matcher::Matcher, read_flag, read_matchers};
 use crate::{
     label::{self, NAME, SEVERITY},
     limits,
@@ -41,15 +41,16 @@ pub(crate) struct AlertQuery {
     inhibited: bool,
     matchers: Vec<Matcher>,
     receiver: Option<Regex>,
+    receiver_matchers: Vec<Matcher>,
+    /// The receivers whose labels match; `None` if they do not matter.
+    matching_receivers: Option<BTreeSet<String>>,
+    /// Whether to list groups whose alerts are all suppressed or muted.
+    muted: bool,
 }
 
 impl AlertQuery {
     pub(crate) fn read(pairs: &[(String, String)]) -> Result<Self, String> {
-        let flag = |name: &str| match find_parameter(pairs, name) {
-            None | Some("true" | "1") => Ok(true),
-            Some("false" | "0") => Ok(false),
-            Some(_) => Err(format!("`{name}` must be `true` or `false`")),
-        };
+        let flag = |name: &str| read_flag(pairs, name);
         // The flag has no effect, because no stored event is unprocessed.
         flag("unprocessed")?;
         let receiver = find_parameter(pairs, "receiver").filter(|it| !it.is_empty());
@@ -57,9 +58,35 @@ impl AlertQuery {
             active: flag("active")?,
             silenced: flag("silenced")?,
             inhibited: flag("inhibited")?,
-            matchers: matcher::parse_all(filter_parameters(pairs))?,
+            muted: flag("muted")?,
+            matchers: read_matchers(pairs, "filter")?,
             receiver: receiver.map(matcher::compile_anchored).transpose()?,
+            receiver_matchers: read_matchers(pairs, "receiver_matchers")?,
+            matching_receivers: None,
         })
+    }
+
+    pub(crate) fn has_receiver_matchers(&self) -> bool {
+        !self.receiver_matchers.is_empty()
+    }
+
+    /// Restricts the alerts to receivers whose labels match.
+    pub(crate) fn with_receivers(mut self, receivers: &[Receiver]) -> Self {
+        let matching = receivers
+            .iter()
+            .filter(|it| it.matches(&self.receiver_matchers));
+        self.matching_receivers = Some(matching.map(|it| it.name.clone()).collect());
+        self
+    }
+
+    fn shows_receiver(&self, name: &str) -> bool {
+        let (regex, names) = (&self.receiver, &self.matching_receivers);
+        regex.as_ref().is_none_or(|it| it.is_match(name))
+            && names.as_ref().is_none_or(|it| it.contains(name))
+    }
+
+    fn is_limited_to_receivers(&self) -> bool {
+        self.receiver.is_some() || self.matching_receivers.is_some()
     }
 
     pub(crate) fn to_clause(&self) -> Option<Clause> {
@@ -80,21 +107,8 @@ impl AlertQuery {
         let mut receivers = alert.receivers.iter();
         is_shown
             && self.matchers.iter().all(|it| it.matches(&alert.labels))
-            && self
-                .receiver
-                .as_ref()
-                .is_none_or(|regex| receivers.any(|it| regex.is_match(it)))
+            && (!self.is_limited_to_receivers() || receivers.any(|it| self.shows_receiver(it)))
     }
-}
-
-pub(crate) fn filter_parameters(pairs: &[(String, String)]) -> impl Iterator<Item = &str> {
-    let pairs = pairs.iter().filter(|(name, _)| name == "filter");
-    pairs.map(|(_, value)| value.as_str())
-}
-
-fn find_parameter<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    let found = pairs.iter().find(|(key, _)| key == name);
-    found.map(|(_, value)| value.as_str())
 }
 
 #[derive(Debug)]
@@ -202,7 +216,7 @@ impl Alert {
         let mut alert = json!({
             "labels": self.labels,
             "annotations": self.annotations,
-            "receivers": self.receivers.iter().map(|it| receiver_json(it)).collect::<Vec<_>>(),
+            "receivers": self.receivers.iter().map(|it| reference_json(it)).collect::<Vec<_>>(),
             "startsAt": format_time(self.start_ms),
             "endsAt": format_time(self.end_ms),
             "updatedAt": format_time(self.update_ms),
@@ -221,26 +235,61 @@ impl Alert {
     }
 }
 
-pub(crate) fn groups_json(alerts: &[Alert]) -> Value {
-    let mut groups: BTreeMap<(&str, &str), Vec<Value>> = BTreeMap::new();
+pub(crate) fn groups_json(query: &AlertQuery, alerts: &[Alert]) -> Value {
+    let mut groups: BTreeMap<(&str, &str), Vec<&Alert>> = BTreeMap::new();
     for alert in alerts {
         let name = alert.labels.get(NAME).map_or("", String::as_str);
         let routed = alert.receivers.iter().map(String::as_str);
         let unrouted = alert.receivers.is_empty().then_some(UNROUTED);
+        let routed = routed.filter(|it| query.shows_receiver(it));
         for receiver in routed.chain(unrouted) {
-            groups
-                .entry((receiver, name))
-                .or_default()
-                .push(alert.to_json());
+            groups.entry((receiver, name)).or_default().push(alert);
         }
     }
-    let groups = groups.into_iter().map(|((to, name), alerts)| {
-        json!({"labels": {NAME: name}, "receiver": receiver_json(to), "alerts": alerts})
+    let is_muted = |it: &&Alert| it.state_name() != "active" || !it.muted_by.is_empty();
+    let shown = groups.into_iter();
+    let shown = shown.filter(|(_, alerts)| query.muted || !alerts.iter().all(is_muted));
+    let groups = shown.map(|((to, name), alerts)| {
+        json!({
+            "labels": {NAME: name},
+            // A rule has no labels.
+            "routeLabels": {},
+            "receiver": reference_json(to),
+            "alerts": alerts.into_iter().map(Alert::to_json).collect::<Vec<_>>(),
+        })
     });
     groups.collect()
 }
 
-pub(crate) fn receiver_json(name: &str) -> Value {
+/// A destination as a receiver, whose labels are its tags of the form `key:value`.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    name: String,
+    labels: BTreeMap<String, String>,
+}
+
+impl Receiver {
+    pub(crate) fn from_destination(destination: Destination) -> Self {
+        let tags = destination.tags.iter().rev();
+        let labels = tags.filter_map(|tag| tag.split_once(':'));
+        Self {
+            labels: labels
+                .map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
+                .collect(),
+            name: destination.name,
+        }
+    }
+
+    pub(crate) fn matches(&self, matchers: &[Matcher]) -> bool {
+        matchers.iter().all(|it| it.matches(&self.labels))
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"name": self.name, "labels": self.labels})
+    }
+}
+
+fn reference_json(name: &str) -> Value {
     json!({"name": name})
 }
 

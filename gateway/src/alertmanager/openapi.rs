@@ -32,7 +32,7 @@ fn operation_json(endpoint: &Endpoint) -> Value {
             Operation::PostSilences | Operation::DeleteSilence => "operator",
             _ => "viewer",
         },
-        "parameters": parameters_json(endpoint.operation),
+        "parameters": parameters_json(endpoint),
         "responses": {
             "200": {"description": "Same response as Alertmanager's."},
             "4XX": {"description": "The error message, as a JSON string."},
@@ -54,7 +54,7 @@ fn operation_json(endpoint: &Endpoint) -> Value {
     described
 }
 
-fn parameters_json(operation: Operation) -> Vec<Value> {
+fn parameters_json(endpoint: &Endpoint) -> Vec<Value> {
     let parameter = |name: &str, place: &str, description: &str, schema: Value| {
         json!({
             "name": name,
@@ -65,43 +65,46 @@ fn parameters_json(operation: Operation) -> Vec<Value> {
         })
     };
     let texts = json!({"type": "array", "items": {"type": "string"}, "maxItems": 50});
-    let filter = parameter(
-        "filter",
-        "query",
-        "Matchers such as `host=~\"db-.*\"`.",
-        texts,
-    );
-    let shown = |name: &str| {
-        let description = format!("Whether to list {name} alerts.");
+    let matchers = |name: &str, of: &str| {
+        let description = format!("Matchers of the labels of {of}, such as `host=~\"db-.*\"`.");
+        parameter(name, "query", &description, texts.clone())
+    };
+    let shown = |name: &str, of: &str| {
+        let description = format!("Whether to list {name} {of}.");
         let schema = json!({"type": "boolean", "default": true});
         parameter(name, "query", &description, schema)
     };
-    match operation {
-        Operation::GetAlerts | Operation::GetAlertGroups => {
-            let flags = ["active", "silenced", "inhibited", "unprocessed"];
-            let receiver = parameter(
-                "receiver",
-                "query",
-                "Regular expression that matches the whole receiver name.",
-                json!({"type": "string"}),
-            );
-            let flags = flags.into_iter().map(shown);
-            flags.chain([filter, receiver]).collect()
-        }
-        Operation::GetSilences => vec![filter],
-        Operation::PostSilences => vec![parameter(
-            "allowBroad",
+    if matches!(
+        endpoint.operation,
+        Operation::GetSilence | Operation::DeleteSilence
+    ) {
+        let description = "The id or name of a silence.";
+        let schema = json!({"type": "string", "minLength": 1});
+        let mut id = parameter("silenceID", "path", description, schema);
+        id["example"] = json!("patch-window");
+        return vec![id];
+    }
+    let listed = match endpoint.operation {
+        Operation::GetSilences => "silences",
+        _ => "alerts",
+    };
+    let named = endpoint.parameters.iter().map(|name| match *name {
+        "filter" => matchers(name, listed),
+        "receiver_matchers" => matchers(name, "receivers, their tags of the form `key:value`"),
+        "receiver" => parameter(
+            name,
+            "query",
+            "Regular expression that matches the whole receiver name.",
+            json!({"type": "string"}),
+        ),
+        "allowBroad" => parameter(
+            name,
             "query",
             "Stores the silence even if it appears to be too broad.",
             json!({"type": "boolean", "default": false}),
-        )],
-        Operation::GetSilence | Operation::DeleteSilence => {
-            let description = "The id or name of a silence.";
-            let schema = json!({"type": "string", "minLength": 1});
-            let mut id = parameter("silenceID", "path", description, schema);
-            id["example"] = json!("patch-window");
-            vec![id]
-        }
-        Operation::GetReceivers => Vec::new(),
-    }
+        ),
+        "muted" => shown("muted", "groups, whose alerts are all suppressed"),
+        _ => shown(name, listed),
+    });
+    named.collect()
 }

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     format_time,
     matcher::{self, Matcher},
-    parse_time,
+    parse_time, read_flag, read_matchers,
 };
 use crate::limits;
 
@@ -36,6 +36,37 @@ pub(crate) struct SilenceRequest {
     #[serde(default)]
     created_by: String,
     comment: String,
+    /// `None` retains those of a stored silence.
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+/// The silences to list.
+#[derive(Debug)]
+pub(crate) struct SilenceQuery {
+    matchers: Vec<Matcher>,
+    active: bool,
+    pending: bool,
+    expired: bool,
+}
+
+impl SilenceQuery {
+    pub(crate) fn read(pairs: &[(String, String)]) -> Result<Self, String> {
+        Ok(Self {
+            matchers: read_matchers(pairs, "filter")?,
+            active: read_flag(pairs, "active")?,
+            pending: read_flag(pairs, "pending")?,
+            expired: read_flag(pairs, "expired")?,
+        })
+    }
+
+    pub(crate) fn matches(&self, silence: &SilenceView) -> bool {
+        let is_in_state = match silence.silence.state() {
+            State::Active => self.active,
+            State::Scheduled => self.pending,
+            State::Expired | State::Unspecified => self.expired,
+        };
+        is_in_state && silence.matches(&self.matchers)
+    }
 }
 
 fn deserialize_time<'de, D: Deserializer<'de>>(text: D) -> Result<Timestamp, D::Error> {
@@ -137,6 +168,9 @@ impl SilenceRequest {
 
     fn set_description(&self, silence: &mut Silence) {
         self.comment.trim().clone_into(&mut silence.reason);
+        if let Some(annotations) = &self.annotations {
+            silence.annotations.clone_from(annotations);
+        }
         silence.tags.retain(|tag| !tag.starts_with(CREATED_BY));
         if !self.created_by.trim().is_empty() {
             let tag = format!("{CREATED_BY}{}", self.created_by.trim());
@@ -186,7 +220,7 @@ impl SilenceView {
     /// Whether the silence passes the filter. Each matcher of the filter must equal a matcher of
     /// the silence or match the label value that the silence requires. That value is empty if no
     /// matcher of the silence has the label.
-    pub(crate) fn matches(&self, filter: &[Matcher]) -> bool {
+    fn matches(&self, filter: &[Matcher]) -> bool {
         filter.iter().all(|wanted| {
             let mut own = self
                 .matchers
@@ -240,6 +274,7 @@ impl SilenceView {
             "endsAt": moment(silence.ends_time.or(span.end_time)).unwrap_or_else(|| NEVER.to_owned()),
             "createdBy": creator_name(silence),
             "comment": silence.reason,
+            "annotations": silence.annotations,
             "matchers": self.matchers.iter().map(Matcher::to_json).collect::<Vec<_>>(),
         })
     }

@@ -23,9 +23,9 @@ use super::{Exchange, Handler, Owner, Reply, body, headers, linked};
 use crate::{
     alertmanager::{
         ENDPOINTS, Operation,
-        alert::{self, Alert, AlertQuery},
-        matcher,
-        silence::{self, SilenceRequest, SilenceView},
+        alert::{self, Alert, AlertQuery, Receiver},
+        read_matchers,
+        silence::{self, SilenceQuery, SilenceRequest, SilenceView},
     },
     dialect, limits,
     problem::Problem,
@@ -55,15 +55,22 @@ impl Handler {
         permit: &mut Option<Permit<Owner>>,
     ) -> Reply {
         let (head, stream) = request.into_parts();
+        let query = head.uri.query().unwrap_or_default();
+        let pairs: Vec<_> = linked::form_pairs(query.as_bytes()).collect();
+        let unknown = ENDPOINTS[at].unknown_parameters(&pairs);
         let answering = self.respond_to_alertmanager(at, captures, head, stream, exchange, permit);
         let answered = tokio::time::timeout_at(exchange.deadline, answering).await;
         match answered.unwrap_or_else(|_elapsed| Err(Problem::deadline_exceeded())) {
-            Ok((Value::Null, _)) => Reply::without_body(http::StatusCode::OK, HeaderMap::new()),
             Ok((answer, warning)) => {
-                let mut reply = Reply::json(answer.to_string());
-                if let Some(warning) = warning {
-                    let warning = HeaderValue::from_static(warning);
-                    reply.headers.insert(header::WARNING, warning);
+                let mut reply = match answer {
+                    Value::Null => Reply::without_body(http::StatusCode::OK, HeaderMap::new()),
+                    answer => Reply::json(answer.to_string()),
+                };
+                for warning in warning.map(str::to_owned).into_iter().chain(unknown) {
+                    let warning = HeaderValue::try_from(warning).ok();
+                    reply
+                        .headers
+                        .extend(warning.map(|it| (header::WARNING, it)));
                 }
                 reply
             }
@@ -127,15 +134,21 @@ impl Handler {
         };
         match operation {
             Operation::GetAlerts => {
-                let (alerts, is_cut) = self.list_alerts(&admitted).await?;
+                let (_, alerts, is_cut) = self.list_alerts(&admitted).await?;
                 let alerts = alerts.iter().map(Alert::to_json).collect();
                 Ok((alerts, is_cut.then_some(CUT)))
             }
             Operation::GetAlertGroups => {
-                let (alerts, is_cut) = self.list_alerts(&admitted).await?;
-                Ok((alert::groups_json(&alerts), is_cut.then_some(CUT)))
+                let (query, alerts, is_cut) = self.list_alerts(&admitted).await?;
+                Ok((alert::groups_json(&query, &alerts), is_cut.then_some(CUT)))
             }
-            Operation::GetReceivers => self.list_receivers(&admitted).await,
+            Operation::GetReceivers => {
+                let matchers = read_matchers(&admitted.pairs, "receiver_matchers");
+                let matchers = matchers.map_err(Problem::invalid)?;
+                let receivers = self.list_receivers(&admitted).await?;
+                let receivers = receivers.iter().filter(|it| it.matches(&matchers));
+                Ok((receivers.map(Receiver::to_json).collect(), None))
+            }
             Operation::GetSilences => self.list_silences(&admitted).await,
             Operation::PostSilences => self.post_silence(&admitted).await,
             Operation::GetSilence => {
@@ -158,11 +171,15 @@ impl Handler {
         M::decode(answer).map_err(|_unreadable| Problem::internal())
     }
 
+    /// Returns the query, the requested alerts, the most severe first, and whether there are more.
     async fn list_alerts(
         &self,
         admitted: &AdmittedRequest<'_>,
-    ) -> Result<(Vec<Alert>, bool), Problem> {
-        let alert_query = AlertQuery::read(&admitted.pairs).map_err(Problem::invalid)?;
+    ) -> Result<(AlertQuery, Vec<Alert>, bool), Problem> {
+        let mut alert_query = AlertQuery::read(&admitted.pairs).map_err(Problem::invalid)?;
+        if alert_query.has_receiver_matchers() {
+            alert_query = alert_query.with_receivers(&self.list_receivers(admitted).await?);
+        }
         let by_severity = SortByField {
             field: "severity".to_owned(),
             order: SortOrder::Desc as i32,
@@ -206,10 +223,10 @@ impl Handler {
             alerts.extend(page);
             let info = found.page_info.unwrap_or_default();
             if info.has_next != Some(true) || info.end_cursor.is_empty() {
-                return Ok((alerts, false));
+                return Ok((alert_query, alerts, false));
             }
             if seen >= limits::ALERTS || size_bytes >= limits::ALERTS_BYTES {
-                return Ok((alerts, true));
+                return Ok((alert_query, alerts, true));
             }
             query.page_input = Some(PageInput {
                 limit: limits::ALERTS_PER_PAGE,
@@ -219,7 +236,10 @@ impl Handler {
         }
     }
 
-    async fn list_receivers(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
+    async fn list_receivers(
+        &self,
+        admitted: &AdmittedRequest<'_>,
+    ) -> Result<Vec<Receiver>, Problem> {
         let mut request = ListDestinationsRequest {
             page_size: limits::SILENCES_PER_PAGE,
             ..ListDestinationsRequest::default()
@@ -229,23 +249,22 @@ impl Handler {
             let page: ListDestinationsResponse = self
                 .request("DestinationService/ListDestinations", &request, admitted)
                 .await?;
-            let names = page.destinations.iter();
-            receivers.extend(names.map(|it| alert::receiver_json(&it.name)));
+            let found = page.destinations.into_iter();
+            receivers.extend(found.map(Receiver::from_destination));
             if page.next_page_token.is_empty() {
                 break;
             }
             request.page_token = page.next_page_token;
         }
-        Ok((receivers.into(), None))
+        Ok(receivers)
     }
 
     async fn list_silences(&self, admitted: &AdmittedRequest<'_>) -> AlertmanagerResult {
-        let filter = matcher::parse_all(alert::filter_parameters(&admitted.pairs));
-        let filter = filter.map_err(Problem::invalid)?;
+        let query = SilenceQuery::read(&admitted.pairs).map_err(Problem::invalid)?;
         let mut found = Vec::new();
         self.find_map_silence(admitted, |silence| {
             let shown = SilenceView::from_silence(silence);
-            if shown.matches(&filter) {
+            if query.matches(&shown) {
                 found.push(shown);
             }
             None::<()>

@@ -3,6 +3,7 @@
 
 mod condition;
 mod duration;
+mod go_template;
 mod inhibitions;
 mod intervals;
 mod matcher;

@@ -5,6 +5,7 @@ mod alertmanager;
 mod error;
 mod escalation;
 mod fields;
+mod grafana_oncall;
 mod imported;
 mod opsgenie;
 mod pagerduty;
@@ -48,5 +49,11 @@ pub fn import_opsgenie(files: Vec<File>) -> Result<ImportOutput, ImportError> {
 pub fn import_pagerduty(files: Vec<File>) -> Result<ImportOutput, ImportError> {
     let mut imported = ImportOutput::new("pagerduty", false);
     pagerduty::import_export(files, &mut imported)?;
+    Ok(imported)
+}
+
+pub fn import_grafana_oncall(files: Vec<File>) -> Result<ImportOutput, ImportError> {
+    let mut imported = ImportOutput::new("grafana-oncall", false);
+    grafana_oncall::import_export(files, &mut imported)?;
     Ok(imported)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{File, ImportOutput, opsgenie, pagerduty};
+use super::{File, ImportOutput, grafana_oncall, opsgenie, pagerduty};
 use crate::error::ImportError;
 
 /// The result of an import: documents and report, or the error.
@@ -76,8 +76,9 @@ fn is_reported(path: &str, left_out: &[String]) -> bool {
 fn every_export_field_is_imported_or_reported() {
     let opsgenie_files = include_str!("../../../tests/e2e/import/opsgenie.json");
     let pagerduty_files = include_str!("../../../tests/e2e/import/pagerduty.json");
+    let grafana_files = include_str!("../../../tests/e2e/import/grafana-oncall.json");
     #[expect(clippy::type_complexity, reason = "a table")]
-    let exports: [(&str, &str, Import, &[&str], &[&str]); 2] = [
+    let exports: [(&str, &str, Import, &[&str], &[&str]); 3] = [
         (
             "opsgenie",
             opsgenie_files,
@@ -118,6 +119,29 @@ fn every_export_field_is_imported_or_reported() {
                 "services[0].status",
                 "].limit",
                 "].offset",
+            ],
+        ),
+        (
+            "grafana-oncall",
+            grafana_files,
+            grafana_oncall::import_export,
+            &grafana_oncall::IGNORED,
+            // Pages, a week start without days, a shift longer than its turn, levels that stay the
+            // highest, steps that stay the last, and an integration without a chain.
+            &[
+                ".json: count",
+                "page",
+                "on_call_now",
+                "teams[",
+                "teams.json",
+                "week_start",
+                "on_call_shifts.json: results[0].duration",
+                "on_call_shifts.json: results[3].level",
+                "on_call_shifts.json: results[6].level",
+                "escalation_policies.json: results[5].position",
+                "escalation_policies.json: results[7].position",
+                "integrations.json: results[1].type",
+                "integrations.json: results[1].name",
             ],
         ),
     ];

@@ -95,6 +95,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Rules to silence. Empty: all. Enter opens a list.",
         ),
         FieldSpec::new(
+            "destinationNames",
+            "Destinations",
+            FieldKind::Names(Kind::Destination),
+            "Destinations whose messages are held. Empty: all. Enter opens a list.",
+        ),
+        FieldSpec::new(
             "span.startTime",
             "From",
             FieldKind::Time,
@@ -151,11 +157,16 @@ fn state(silence: &Object) -> (Token, &'static str) {
 fn coverage_text(silence: &Object) -> String {
     let filter = silence.text("filter");
     let rules: Vec<&str> = silence.texts("ruleNames").collect();
-    match (filter, rules.as_slice()) {
+    let events = match (filter, rules.as_slice()) {
         ("", rules) => format!("all of {}", rules.join(", ")),
         (filter, []) => filter.to_owned(),
         (filter, rules) => format!("{filter} for {}", rules.join(", ")),
+    };
+    let destinations: Vec<&str> = silence.texts("destinationNames").collect();
+    if destinations.is_empty() {
+        return events;
     }
+    format!("{events} to {}", destinations.join(", "))
 }
 
 fn write_document(into: &mut Document, around: &dyn RenderContext, silence: &Object) {
@@ -181,6 +192,12 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, silence: &Obj
         }
     }
     into.field("by", Token::Text, silence.text("author"));
+    let annotations = silence
+        .value_at("annotations")
+        .and_then(|it| it.as_object());
+    for (key, value) in annotations.into_iter().flatten() {
+        into.field(key, Token::Text, value.as_str().unwrap_or_default());
+    }
     shared::write_times(into, around, silence);
     let rules: Vec<&str> = silence.texts("ruleNames").collect();
     if !rules.is_empty() {

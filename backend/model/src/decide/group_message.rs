@@ -9,8 +9,8 @@ use std::{
 
 use super::{
     Notices, PastDefinitions, Snapshot, Step, StepKind, Transition, flapping_in_message, group_key,
-    notified_occurrence, notify, sending_state, sends_updates, update_content, update_trigger,
-    withdraw_acknowledgement, would_pass_again,
+    hold::destination_holds, notified_occurrence, notify, sending_state, sends_updates,
+    update_content, update_trigger, withdraw_acknowledgement, would_pass_again,
 };
 use crate::{
     domain::{
@@ -375,6 +375,21 @@ impl<'a> Message<'a> {
         worst.or_else(last).map(|it| (*it).clone())
     }
 
+    /// Whether silences that name the destination cover all open members that the message reports.
+    fn is_silenced(&self, destination: &Destination) -> bool {
+        let (about, rule) = (self.about, self.rule());
+        let is_held = |it: &Occurrence| {
+            let silences = about.snapshot.silences().find_matching(it, about.now_ms);
+            rule.is_some_and(|rule| {
+                let named = (&rule.name, &destination.name);
+                !destination_holds(&silences, named, about.now_ms).is_empty()
+            })
+        };
+        let open = self.reported.iter().map(|(_, it)| it);
+        let mut open = open.filter(|it| it.status == Status::Open).peekable();
+        open.peek().is_some() && open.all(is_held)
+    }
+
     /// Returns the deliveries of the message, and the receivers notified about the group so far.
     fn build_deliveries(
         &mut self,
@@ -408,6 +423,9 @@ impl<'a> Message<'a> {
         }
         let mut deliveries = Vec::with_capacity(receivers.len());
         for destination in receivers {
+            if self.is_silenced(destination) {
+                continue;
+            }
             let makes_events = matches!(destination.kind, DestinationKind::Event(_));
             let passes =
                 |it: &Occurrence| !makes_events || !would_pass_again(it, about.rule, destination);

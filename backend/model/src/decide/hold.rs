@@ -6,6 +6,8 @@ mod delay;
 pub(super) mod flapping;
 mod silence;
 
+pub(super) use silence::destination_holds;
+
 use super::{Calendars, LoadedSilence, Snapshot};
 use crate::domain::{EarlierOccurrence, HeldBy, Name, Occurrence, Pending, Rule, Status};
 

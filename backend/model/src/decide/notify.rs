@@ -10,6 +10,7 @@ use super::{
     condition::would_pass_again,
     content::{rule_content, update_content, update_trigger},
     flapping::{self, flapping_hold, has_settled},
+    hold::destination_holds,
     silences::covering_silences,
     waiting::HeldNotifications,
 };
@@ -102,6 +103,7 @@ pub fn notify(
         occurrence,
         silences: &silences,
         inhibited: &inhibited,
+        left_out: BTreeMap::new(),
         shown: None,
         new_id,
         notices: Notices::default(),
@@ -109,6 +111,7 @@ pub fn notify(
     let updated = writer.notify_updates(&mut notified);
     writer.notify_openings(&mut notified, &updated);
     writer.hold_until_settled(&notified);
+    writer.notify_left_out(&mut notified);
     writer.respond(&mut notified);
     writer.forget_last_notified(&mut notified);
     let (notices, waiting) = (writer.notices, writer.waiting);
@@ -129,6 +132,8 @@ struct Writer<'a> {
     silences: &'a [&'a LoadedSilence],
     inhibited: &'a [HeldBy],
     waiting: HeldNotifications,
+    /// By rule, the destinations left out of its messages because a silence names them.
+    left_out: BTreeMap<RecordId, BTreeSet<Name>>,
     shown: Option<Occurrence>,
     new_id: &'a mut dyn FnMut() -> RecordId,
     notices: Notices,
@@ -305,6 +310,97 @@ impl Writer<'_> {
         }
     }
 
+    /// Returns the holds of silences that name the destination.
+    fn destination_holds(
+        &self,
+        (rule, rule_name): (RecordId, &Name),
+        destination: &Name,
+    ) -> Vec<HeldBy> {
+        if self.step.kind == StepKind::Release(rule) {
+            return Vec::new();
+        }
+        destination_holds(self.silences, (rule_name, destination), self.step.now_ms)
+    }
+
+    /// Whether a silence that names the destination holds the rule's message to it. Closings are
+    /// not held.
+    fn leave_out(&mut self, rule: (RecordId, &Name), destination: &Name) -> bool {
+        let is_open = self.occurrence.status == Status::Open;
+        let is_held = is_open && !self.destination_holds(rule, destination).is_empty();
+        if is_held {
+            let left_out = self.left_out.entry(rule.0).or_default();
+            left_out.insert(destination.clone());
+        }
+        is_held
+    }
+
+    /// Notifies destinations left out of earlier messages, once no silence names them.
+    fn notify_left_out(&mut self, notified: &mut [Notified]) {
+        let mut all = std::mem::take(&mut self.left_out);
+        for pending in &self.occurrence.pending {
+            if !pending.left_out.is_empty() {
+                let names = all.entry(pending.rule).or_default();
+                names.extend(pending.left_out.iter().cloned());
+            }
+        }
+        if self.occurrence.status != Status::Open {
+            return;
+        }
+        for (rule, names) in all {
+            let found = self.step.matches.iter().find(|it| it.rule.id == rule);
+            let entry = notified
+                .iter_mut()
+                .find(|it| it.rule == rule && !it.cleared);
+            let (Some(found), Some(entry)) = (found, entry) else {
+                continue;
+            };
+            let named = (rule, &found.rule.name);
+            let mut held_by = self.holds(named, SendKind::Update, None);
+            let is_held = !held_by.is_empty();
+            let (mut due, mut left_out) = (Vec::new(), Vec::new());
+            for name in names {
+                let Some(destination) = self.snapshot.destination_by_name(&name) else {
+                    continue;
+                };
+                let is_receiver = found.rule.destination_names.contains(&name)
+                    || entry.destinations.iter().any(|it| it.0 == destination.id);
+                let is_sent = self.notices.deliveries.iter().any(|it| {
+                    it.rule == Some(rule)
+                        && it.destination == destination.id
+                        && it.content.contact.is_none()
+                });
+                if is_sent {
+                    continue;
+                }
+                let own = self.destination_holds(named, &name);
+                if is_receiver && own.is_empty() && !is_held {
+                    due.push(destination);
+                } else if is_receiver {
+                    let new = own
+                        .into_iter()
+                        .filter(|it| held_by.iter().all(|other| other.id != it.id));
+                    let new: Vec<_> = new.collect();
+                    held_by.extend(new);
+                    left_out.push(name);
+                }
+            }
+            for destination in due {
+                let mut known = entry.destinations.iter();
+                let is_known = known.any(|it| it.0 == destination.id);
+                let previous = is_known.then(|| self.previous_state(entry));
+                let what = (false, entry.thread, previous);
+                let sent = self.send_opening(found, &[destination], what);
+                entry
+                    .destinations
+                    .extend(sent.into_iter().filter(|_| !is_known));
+                self.waiting.record_sent(rule);
+            }
+            if !left_out.is_empty() {
+                self.waiting.hold_left_out(named, held_by, left_out);
+            }
+        }
+    }
+
     /// Clears the last notified state if no update will follow.
     fn forget_last_notified(&self, notified: &mut [Notified]) {
         for entry in notified {
@@ -470,6 +566,9 @@ impl Writer<'_> {
         for destination in destinations {
             if would_pass_again(self.occurrence, rule.id, destination) {
                 self.notices.stopped.push(rule.name.clone());
+                continue;
+            }
+            if self.leave_out((rule.id, &rule.name), &destination.name) {
                 continue;
             }
             let end = sending_state(rule.shadow, self.step.now_ms);

@@ -91,6 +91,11 @@ impl LoadedSilence {
         names.is_empty() || names.contains(rule)
     }
 
+    pub fn applies_to_destination(&self, destination: &Name) -> bool {
+        let names = &self.silence.destination_names;
+        names.is_empty() || names.contains(destination)
+    }
+
     pub fn is_in_force(&self, now_ms: i64) -> bool {
         let is_inside = match (&self.silence.calendar, &self.calendar) {
             (None, _) => true,

@@ -66,7 +66,21 @@ impl HeldNotifications {
             repeat_due: repeat_due || before.is_some_and(|it| it.repeat_due),
             last_notified: None,
             held_by,
+            left_out: Vec::new(),
         });
+    }
+
+    /// Holds the messages of a rule to destinations that a silence names.
+    pub(super) fn hold_left_out(
+        &mut self,
+        rule: (RecordId, &Name),
+        held_by: Vec<HeldBy>,
+        left_out: Vec<Name>,
+    ) {
+        self.add_hold(rule, true, false, held_by);
+        if let Some(pending) = self.after.iter_mut().find(|it| it.rule == rule.0) {
+            pending.left_out = left_out;
+        }
     }
 
     pub(super) fn holds_update(&self, rule: RecordId) -> bool {
@@ -111,7 +125,9 @@ impl HeldNotifications {
             if self.after.iter().any(|it| it.rule == pending.rule) {
                 continue;
             }
-            let what = if self.sent.contains(&pending.rule) {
+            // A closing is not sent to destinations that were left out.
+            let is_missed = occurrence.status == Status::Closed && !pending.left_out.is_empty();
+            let what = if self.sent.contains(&pending.rule) && !is_missed {
                 match step.kind {
                     StepKind::Release(_) => HoldOutcome::ReleasedByHand,
                     _ => HoldOutcome::Released,

@@ -82,6 +82,8 @@ pub struct Pending {
     pub last_notified: Option<LastNotified>,
     /// The holds, in order of evaluation; never empty.
     pub held_by: Vec<HeldBy>,
+    /// Destinations left out of messages to other receivers, because a silence names them.
+    pub left_out: Vec<Name>,
 }
 
 impl HeldBy {

@@ -16,6 +16,10 @@ pub struct Silence {
     /// The rules to which the silence applies; empty means all. At least one of `rule_names` and
     /// `query` is set.
     pub rule_names: Vec<Name>,
+    /// The destinations whose messages it holds; empty means all receivers.
+    pub destination_names: Vec<Name>,
+    /// Key-value pairs of its author, without meaning for the service.
+    pub annotations: BTreeMap<String, String>,
     /// The calendar in whose windows the silence is active, between start and end; `None` means
     /// always.
     pub calendar: Option<Name>,

@@ -80,6 +80,7 @@ fn owned(mut document: Document) -> Document {
         DefinitionVersion::Contact(draft) => &mut draft.tags,
         DefinitionVersion::Schedule(draft) => &mut draft.tags,
         DefinitionVersion::Policy(draft) => &mut draft.tags,
+        DefinitionVersion::Silence(draft) => &mut draft.tags,
         DefinitionVersion::Settings(_) => panic!("settings have no tags"),
     };
     tags.push("owner:a".into());
@@ -398,4 +399,146 @@ async fn inhibitions_calendars_and_mappings_apply_in_any_order() {
     let place = |what: &str| gone.iter().position(|it| it == what);
     assert!(place("-calendar a-work") < place("-calendar holidays"));
     assert!(place("-rule page") < place("-calendar a-work"));
+}
+
+struct Silences {
+    world: World,
+    clock: Arc<ManualClock>,
+}
+
+fn silences() -> Silences {
+    let (store, clock) = (
+        Store::in_memory(),
+        Arc::new(ManualClock::starting_at(START_MS)),
+    );
+    let shared: Arc<dyn Clock> = clock.clone();
+    Silences {
+        world: World {
+            configuration: Configuration::new(store.clone(), shared, Arc::default()),
+            store,
+        },
+        clock,
+    }
+}
+
+fn silence(start_ms: Option<i64>, end_ms: i64) -> Document {
+    let at = crate::ops::wire::time::timestamp;
+    owned(put(DefinitionVersion::Silence(v1::Silence {
+        name: "patch".into(),
+        reason: "kernel update".into(),
+        filter: "host=a".into(),
+        rule_names: vec!["page".into()],
+        destination_names: vec!["ops".into()],
+        annotations: [("ticket".to_owned(), "OPS-1".to_owned())].into(),
+        span: Some(v1::SilenceSpan {
+            start_time: start_ms.map(at),
+            end_time: Some(at(end_ms)),
+        }),
+        ..v1::Silence::default()
+    })))
+}
+
+impl Silences {
+    /// Applies a silence with the definitions that it names, and returns what happens to it.
+    async fn apply(&self, silence: Option<Document>) -> Result<String, Error> {
+        let documents: Vec<_> = silence.into_iter().chain(team()).collect();
+        let made = self.world.apply(&documents, "a").await?;
+        let found = made.into_iter().find(|it| it.ends_with("silence patch"));
+        Ok(found.unwrap_or_default())
+    }
+
+    async fn stored(&self) -> Silence {
+        let found = self.world.store.get::<Silence>("patch".into()).await;
+        found.unwrap().unwrap().value
+    }
+}
+
+#[tokio::test]
+async fn silence_of_a_document_ends_once() {
+    const HOUR_MS: i64 = 3_600_000;
+    let silences = silences();
+    let document = || silence(None, START_MS + HOUR_MS);
+    for expected in ["+silence patch", "=silence patch"] {
+        assert_eq!(silences.apply(Some(document())).await.unwrap(), expected);
+    }
+    let longer = silence(None, START_MS + 2 * HOUR_MS);
+    assert_eq!(
+        silences.apply(Some(longer)).await.unwrap(),
+        "~silence patch"
+    );
+    let stored = silences.stored().await;
+    assert_eq!(stored.annotations["ticket"], "OPS-1");
+    assert_eq!(stored.destination_names[0].as_str(), "ops");
+
+    silences
+        .clock
+        .advance(std::time::Duration::from_secs(2 * 3_600));
+    let id = silences.stored().await.id;
+    let (now_ms, next_ms) = (START_MS + 2 * HOUR_MS, START_MS + 3 * HOUR_MS);
+    for (document, expected, is_same) in [
+        (document(), "=silence patch", true),
+        // A later end alone does not restart a silence that ended.
+        (silence(None, next_ms), "=silence patch", true),
+        (silence(Some(START_MS), next_ms), "=silence patch", true),
+        (silence(Some(now_ms), next_ms), "+silence patch", false),
+        (silence(Some(now_ms), next_ms), "=silence patch", false),
+        // An end that has passed ends it.
+        (silence(Some(now_ms), now_ms), "~silence patch", false),
+        (silence(Some(now_ms), now_ms), "=silence patch", false),
+    ] {
+        assert_eq!(silences.apply(Some(document)).await.unwrap(), expected);
+        assert_eq!(silences.stored().await.id == id, is_same, "{expected}");
+    }
+}
+
+#[tokio::test]
+async fn silence_without_a_document_is_ended_by_pruning() {
+    let silences = silences();
+    silences
+        .apply(Some(silence(None, START_MS + 60_000)))
+        .await
+        .unwrap();
+    assert_eq!(silences.apply(None).await.unwrap(), "-silence patch");
+    let stored = silences.stored().await;
+    assert_eq!(stored.end_ms, START_MS);
+    assert_eq!(silences.apply(None).await.unwrap(), "");
+}
+
+#[tokio::test]
+async fn invalid_silence_of_a_document_is_rejected() {
+    let silences = silences();
+    assert_eq!(
+        silences
+            .apply(Some(silence(None, START_MS - 1)))
+            .await
+            .unwrap(),
+        "=silence patch"
+    );
+    assert!(
+        samples::all::<Silence>(&silences.world.store)
+            .await
+            .is_empty()
+    );
+    let mut wrong = silence(None, START_MS + 60_000);
+    if let DefinitionVersion::Silence(draft) = &mut wrong.definition {
+        draft.destination_names = vec!["gone".into()];
+        draft.annotations = [("key".to_owned(), "x".repeat(1_001))].into();
+        draft.reason.clear();
+    }
+    let error = silences.apply(Some(wrong)).await.unwrap_err();
+    let expected = ["reason", "destinationNames[0]", "annotations.key"]
+        .map(|field| format!("documents[0].silence.{field}"));
+    assert_eq!(fields(&error), expected);
+    let new = |mut document: Document| {
+        document.must_be_new = true;
+        document
+    };
+    silences
+        .apply(Some(new(silence(None, START_MS + 60_000))))
+        .await
+        .unwrap();
+    let error = silences
+        .apply(Some(new(silence(None, START_MS + 60_000))))
+        .await;
+    assert!(matches!(error, Err(Error::Aborted(_))));
 }

@@ -196,6 +196,8 @@ impl World {
             reason: "kernel update".into(),
             query,
             rule_names: vec!["page".into()],
+            destination_names: Vec::new(),
+            annotations: std::collections::BTreeMap::new(),
             calendar: String::new(),
             start_ms: None,
             end_ms: Some(self.clock.now_ms() + minutes * 60_000),

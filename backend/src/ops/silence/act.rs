@@ -1,6 +1,6 @@
 //! Operations of users on silences.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     SilenceDraft, SilenceView, Silences, breadth, ensure_not_expired, generate_name,
@@ -367,6 +367,8 @@ impl SilenceOperations {
             Name::parse(text).map_err(invalid).ok()
         });
         let rule_names = rule_names.collect();
+        let names = draft.destination_names.iter();
+        let destination_names = names.filter_map(|text| Name::parse(text).ok()).collect();
         let silence = Silence {
             id: RecordId::from_parts(0, 0),
             name: draft.editor.clone(),
@@ -375,6 +377,8 @@ impl SilenceOperations {
             reason: String::new(),
             query: draft.query.clone(),
             rule_names,
+            destination_names,
+            annotations: BTreeMap::new(),
             calendar: None,
             start_ms: 0,
             end_ms: i64::MAX,

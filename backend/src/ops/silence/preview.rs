@@ -88,7 +88,12 @@ pub(super) async fn silenced_messages(
         let rule = &delivery.content.rule.name;
         let names = &silence.silence.rule_names;
         let is_for = names.is_empty() || names.iter().any(|name| name.as_str() == rule);
-        is_for && silence.matches(&delivery.content.occurrence)
+        let names = &silence.silence.destination_names;
+        let is_to = names.is_empty()
+            || names
+                .iter()
+                .any(|it| it.as_str() == delivery.destination_name);
+        is_for && is_to && silence.matches(&delivery.content.occurrence)
     };
     held_messages(store, clock, is_held).await
 }

@@ -36,6 +36,8 @@ impl World {
                 .filter(|_| !text.is_empty())
                 .map(|it| Query { clause: it.clause }),
             rule_names: Vec::new(),
+            destination_names: Vec::new(),
+            annotations: BTreeMap::new(),
             calendar: String::new(),
             start_ms: None,
             end_ms: Some(self.clock.now_ms() + minutes * MINUTE_MS),

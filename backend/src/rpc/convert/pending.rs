@@ -92,6 +92,10 @@ fn decision_to_wire(
     occurrence: Occurrence,
     destinations: &[Name],
 ) -> v1::Pending {
+    let destinations = match &pending.left_out[..] {
+        [] => destinations,
+        left_out => left_out,
+    };
     let kind = if pending.is_opening {
         WireKind::Opening
     } else {

@@ -10,66 +10,16 @@ use super::{
     time::{self, timestamp},
 };
 use crate::{
-    domain::{Comment, EventId, Name, Silence, SilenceState},
+    domain::{Comment, EventId, Silence, SilenceState},
     error::{Error, Violation},
     ops::{
         etag::compute_etag,
         page::PageRequest,
         recent_messages::HeldMessages,
-        silence::{
-            Extension, QUERY_PATH, SilenceDraft, SilenceFilter, SilencePreview, SilenceView,
-            silence_event_id,
-        },
+        silence::{Extension, SilenceFilter, SilencePreview, SilenceView, silence_event_id},
         wire::FromDomain,
     },
 };
-
-const FILTER_PATH: &str = "filter";
-
-pub fn draft_from_wire(wire: v1::Silence, editor: Name) -> SilenceDraft {
-    let mut violations = Vec::new();
-    let query = (wire.query, wire.filter.as_str());
-    let query = query::query_or_filter(query, (QUERY_PATH, FILTER_PATH), &mut violations);
-    let from_event = EventId::parse(&wire.from_event_id);
-    if from_event.is_none() && !wire.from_event_id.is_empty() {
-        violations.push(Violation::new("fromEventId", NO_EVENT_ID));
-    }
-    let (start, end, calendar) = match (wire.span, wire.calendar) {
-        (Some(_), Some(_)) => {
-            let message = "conflicts with `span`; set only one of them";
-            violations.push(Violation::new("calendar", message));
-            (None, None, String::new())
-        }
-        (None, Some(bounds)) => {
-            if bounds.calendar_name.is_empty() {
-                let message = "is required: the name of a calendar";
-                violations.push(Violation::new("calendar.calendarName", message));
-            }
-            (bounds.start_time, bounds.end_time, bounds.calendar_name)
-        }
-        (span, None) => {
-            let span = span.unwrap_or_default();
-            (span.start_time, span.end_time, String::new())
-        }
-    };
-    SilenceDraft {
-        name: wire.name,
-        description: wire.description,
-        tags: wire.tags,
-        reason: wire.reason,
-        query,
-        rule_names: wire.rule_names,
-        calendar,
-        start_ms: start.as_ref().map(time::to_millis),
-        end_ms: end.as_ref().map(time::to_millis),
-        expire_when_idle_ms: wire.expire_when_idle.as_ref().map(time::duration_to_ms),
-        warn_before_ms: wire.warn_before.as_ref().map(time::duration_to_ms),
-        from_event,
-        editor,
-        etag: wire.etag,
-        violations,
-    }
-}
 
 pub fn list(wire: v1::ListSilencesRequest) -> Result<(SilenceFilter, PageRequest), Error> {
     use v1::silence::State;
@@ -150,6 +100,12 @@ impl From<SilenceView> for v1::Silence {
             filter: clause.map(filter::print_clause).unwrap_or_default(),
             query: silence.query.as_ref().map(query::to_wire),
             rule_names: silence.rule_names.iter().map(ToString::to_string).collect(),
+            destination_names: silence
+                .destination_names
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            annotations: silence.annotations,
             span: silence.calendar.is_none().then_some(v1::SilenceSpan {
                 start_time: begins,
                 end_time: ends,

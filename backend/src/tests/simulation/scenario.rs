@@ -359,6 +359,8 @@ impl Scenario {
     fn silence_draft(&self, site: usize) -> SilenceDraft {
         let text = Literal::Text(format!("s{site}"));
         SilenceDraft {
+            destination_names: Vec::new(),
+            annotations: BTreeMap::new(),
             calendar: String::new(),
             name: format!("q{}", self.silences),
             description: String::new(),

@@ -252,6 +252,8 @@ impl Walk {
             let called = format!("q{}", self.named);
             let text = Literal::Text(format!("h{host}"));
             let draft = SilenceDraft {
+                destination_names: Vec::new(),
+                annotations: BTreeMap::new(),
                 calendar: String::new(),
                 name: called.clone(),
                 description: String::new(),

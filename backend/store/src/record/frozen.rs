@@ -206,6 +206,8 @@ fn occurrence_samples(differences: &mut Differences) {
     differences.record("traced occurrence", &traced, false);
     let changed = samples::changed_occurrence();
     differences.record("changed occurrence", &changed, false);
+    let partly_held = samples::partly_held_occurrence();
+    differences.record("partly held occurrence", &partly_held, false);
     differences.record("own event", &samples::own_event(), false);
     let reported = samples::reported_occurrence();
     let reported_again = samples::reported_again_occurrence();
@@ -216,6 +218,8 @@ fn occurrence_samples(differences: &mut Differences) {
 fn silence_samples(differences: &mut Differences) {
     differences.record("silence", &samples::silence("db patch"), false);
     differences.record("nightly silence", &samples::nightly_silence(), false);
+    let of_destination = samples::destination_silence();
+    differences.record("silence of a destination", &of_destination, false);
     let was = Revision {
         was: RevisedResource::Silence(samples::silence("db patch")),
         until_ms: 9,

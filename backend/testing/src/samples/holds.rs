@@ -1,5 +1,7 @@
 //! Records of silences, inhibitions, delays, groups, flapping and dry-run rules.
 
+use std::collections::BTreeMap;
+
 use super::{AT_MS, delivery, id, name, occurrence, rule, trigger};
 use crate::domain::{
     CauseMark, Clause, Comment, Delivery, DeliveryState, EqualFields, Flapping, FlappingLimits,
@@ -45,9 +47,17 @@ pub fn held_occurrence() -> Occurrence {
                 acknowledged: true,
             }),
             held_by,
+            left_out: Vec::new(),
         }],
         ..occurrence(4)
     }
+}
+
+/// Returns an occurrence whose notification left out a destination.
+pub fn partly_held_occurrence() -> Occurrence {
+    let mut occurrence = held_occurrence();
+    occurrence.pending[0].left_out = vec![name("chat")];
+    occurrence
 }
 
 /// Returns a suppressed occurrence whose state has changed since its last message.
@@ -86,6 +96,8 @@ pub fn silence(called: &str) -> Silence {
         reason: "kernel update".into(),
         query: Some(trigger("disk").query),
         rule_names: vec![name("page")],
+        destination_names: Vec::new(),
+        annotations: BTreeMap::new(),
         calendar: None,
         start_ms: AT_MS,
         end_ms: AT_MS + 90,
@@ -108,6 +120,15 @@ pub fn silence(called: &str) -> Silence {
         revision: 2,
         create_ms: AT_MS,
         update_ms: AT_MS + 5,
+    }
+}
+
+/// Returns a silence of one destination, with annotations.
+pub fn destination_silence() -> Silence {
+    Silence {
+        destination_names: vec![name("chat")],
+        annotations: [("ticket".to_owned(), "OPS-1".to_owned())].into(),
+        ..silence("of chat")
     }
 }
 
@@ -305,6 +326,7 @@ pub fn flapping_occurrence() -> Occurrence {
             shared: Vec::new(),
             detail: "it opened 5 times".into(),
         }],
+        left_out: Vec::new(),
     }];
     occurrence
 }

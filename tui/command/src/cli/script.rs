@@ -306,6 +306,15 @@ pub(crate) enum ImportSource {
         #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
         output: Output,
     },
+    /// Convert users, schedules, escalation chains, integrations and routes of Grafana OnCall.
+    #[command(name = "grafana-oncall")]
+    GrafanaOnCall {
+        /// The folder with responses of the Grafana OnCall API, such as users.json.
+        folder: PathBuf,
+        /// Set the format.
+        #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
+        output: Output,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,9 @@ use std::{
     path::Path,
 };
 
-use bellwether_import::{ImportOutput, import_alertmanager, import_opsgenie, import_pagerduty};
+use bellwether_import::{
+    ImportOutput, import_alertmanager, import_grafana_oncall, import_opsgenie, import_pagerduty,
+};
 use bellwether_process::plain_file;
 use bellwether_proto::text;
 use serde_json::Value;
@@ -31,6 +33,9 @@ pub(super) fn run_import(arguments: &ImportArguments) -> Result<(), Failure> {
         }
         ImportSource::Pagerduty { folder, output } => {
             (import_pagerduty(folder::read_folder(folder)?), *output)
+        }
+        ImportSource::GrafanaOnCall { folder, output } => {
+            (import_grafana_oncall(folder::read_folder(folder)?), *output)
         }
     };
     let imported = imported.map_err(|error| Failure::usage_error(error.to_string()))?;

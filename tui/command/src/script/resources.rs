@@ -45,6 +45,10 @@ pub(super) async fn run_export(arguments: ExportArguments, mut api: Api) -> Resu
             continue;
         }
         for stored in api.list(kind).await? {
+            // An ended silence cannot be stored again.
+            if kind.singular() == "silence" && stored["state"] == "EXPIRED" {
+                continue;
+            }
             let mut body = kind.to_authored_form(stored);
             let name = body["name"].as_str().unwrap_or_default().to_owned();
             replace_secrets_with_variables(&mut body, &[kind.singular(), &name]);

@@ -12,6 +12,7 @@ use super::{
         imported::ImportOutput,
     },
     duration,
+    go_template::{self, Language},
 };
 use crate::error::ImportError;
 
@@ -216,11 +217,25 @@ impl Writer<'_> {
     ) -> Result<ConvertedDestination, ImportError> {
         let url = self.required_secret(config, "url", "url")?;
         let mut webhook = json!({"secretUrl": url});
-        let what =
-            "the body has this service's format, not Alertmanager's; see the topic «webhook»";
-        self.imported.add_note(&config.path, what);
+        let payload = config.take_value("payload");
+        let payload = payload.map(|it| go_template::convert_json(&it));
+        let converted = payload.transpose().unwrap_or_else(|why| {
+            let why = format!("the Go template is not converted: it {why}");
+            self.imported
+                .record_omission(&config.path_of("payload"), &why);
+            None
+        });
+        let Some(payload) = converted else {
+            let what =
+                "the body has this service's format, not Alertmanager's; see the topic «webhook»";
+            self.imported.add_note(&config.path, what);
+            self.convert_http(config, &mut webhook)?;
+            return Ok(Some((true, json!({"type": {"webhook": webhook}}))));
+        };
+        webhook["payload"] = json!(payload);
         self.convert_http(config, &mut webhook)?;
-        Ok(Some((true, json!({"type": {"webhook": webhook}}))))
+        let body = json!({"templateLanguage": "JINJA", "type": {"webhook": webhook}});
+        Ok(Some((true, body)))
     }
 
     /// Applies `http_config`, or the one in `global`, to a webhook.
@@ -389,11 +404,15 @@ impl Writer<'_> {
             None => self.global.slack_token.clone(),
         });
         if let (Some(token), Some(channel)) = (token, &channel) {
-            let token = self.secret_value(token, "token");
-            return Ok(Some((
-                false,
-                json!({"type": {"slack": {"channel": channel, "token": token}}}),
-            )));
+            if is_template(channel) {
+                let why = "is a Go template; replace it with a fixed channel and import again";
+                return Err(invalid_field_error(&config.path_of("channel"), why));
+            }
+            let mut slack = json!({"channel": channel, "token": self.secret_value(token, "token")});
+            if config.take_flag("update_message")? == Some(true) {
+                slack["updateFirst"] = json!(true);
+            }
+            return Ok(Some((false, json!({"type": {"slack": slack}}))));
         }
         let Some(url) = url.or_else(|| self.global.slack.clone()) else {
             return Err(invalid_field_error(
@@ -401,7 +420,13 @@ impl Writer<'_> {
                 "is required unless `global.slack_api_url` is set",
             ));
         };
-        let channel = channel.map(|it| format!("\"channel\": {}, ", json!(it)));
+        let channel = channel.map(|it| {
+            let channel = go_template::convert_json_string(&it, Language::Mustache);
+            let channel =
+                channel.map_err(|why| template_error(&config.path_of("channel"), &why))?;
+            Ok(format!("\"channel\": {channel}, "))
+        });
+        let channel = channel.transpose()?;
         let payload = format!(
             "{{{}\"text\": \"{{{{event.severity}}}}{{{{#clear}}}}, {{{{event.status}}}}{{{{/clear}}}}: \
              {{{{headline}}}} {{{{link}}}}\"}}",
@@ -437,16 +462,26 @@ impl Writer<'_> {
         let mut pagerduty = json!({"routingKey": self.secret_value(key, "routing_key")});
         for name in ["class", "component", "group"] {
             match config.take_text(name)? {
-                Some(text) if is_template(&text) => {
-                    let why = "Go templates are not converted";
-                    self.imported.record_omission(&config.path_of(name), why);
-                }
-                Some(text) => pagerduty[name] = json!(text),
+                Some(text) => match go_template::convert_text(&text, Language::Mustache) {
+                    Ok(text) => pagerduty[name] = json!(text),
+                    Err(why) => {
+                        let why = format!("the Go template is not converted: it {why}");
+                        self.imported.record_omission(&config.path_of(name), &why);
+                    }
+                },
                 None => {}
             }
         }
         Ok(Some((true, json!({"type": {"pagerduty": pagerduty}}))))
     }
+}
+
+fn template_error(path: &str, why: &str) -> ImportError {
+    let why = format!(
+        "is a Go template that is not converted, because it {why}; replace it with a fixed value \
+         and import again"
+    );
+    invalid_field_error(path, &why)
 }
 
 fn is_template(text: &str) -> bool {

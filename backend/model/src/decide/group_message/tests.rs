@@ -38,6 +38,7 @@ fn member(host: &str, severity: Severity, is_closed: bool) -> Occurrence {
             shared: Vec::new(),
             detail: String::new(),
         }],
+        left_out: Vec::new(),
     }];
     member.notified = Vec::new();
     if is_closed {

@@ -282,6 +282,10 @@ impl Writer<'_> {
             self.notices.stopped.push(rule.name.clone());
             return;
         }
+        let named = (rule.id, &rule.name);
+        if !self.destination_holds(named, &destination.name).is_empty() {
+            return;
+        }
         if !response.has_room_for(page.contact.as_ref(), destination.id) {
             return;
         }
@@ -321,6 +325,10 @@ impl Writer<'_> {
             let Some(destination) = self.snapshot.destination(id) else {
                 continue;
             };
+            let named = (entry.rule, &entry.rule_name);
+            if self.leave_out(named, &destination.name) {
+                continue;
+            }
             if would_pass_again(self.occurrence, entry.rule, destination) {
                 self.notices.stopped.push(entry.rule_name.clone());
             } else {

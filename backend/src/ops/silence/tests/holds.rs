@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
+    ops::destination::Destinations,
     store::{Sealer, engine::memory::MemoryEngine},
     testing::faulty_engine::FaultyEngine,
 };
@@ -425,4 +426,155 @@ async fn timeline_lists_hold_history_in_order() {
     assert_eq!(story[3].text, "decided to notify hook of it");
     assert_eq!(story[4].text, "severity error became critical");
     assert!(story.is_sorted_by_key(|it| it.at_ms));
+}
+
+/// Returns the messages decided, oldest first: the destination, whether it is a `clear`, and the
+/// severity.
+async fn receivers(world: &World) -> Vec<(String, bool, Severity)> {
+    let mut all = samples::all::<Delivery>(&world.store).await;
+    all.sort_by(|a, b| (a.create_ms, &a.destination_name).cmp(&(b.create_ms, &b.destination_name)));
+    all.into_iter()
+        .map(|it| {
+            let severity = it.content.occurrence.severity;
+            (it.destination_name, it.content.clear, severity)
+        })
+        .collect()
+}
+
+fn to_both() -> Rule {
+    Rule {
+        send_updates: true,
+        ..rule("page", &[DISK_TRIGGER], &["chat", "hook"])
+    }
+}
+
+async fn silence_chat(world: &World) {
+    let mut draft = world.draft("chat", "host=a", 60);
+    draft.destination_names = vec!["chat".into()];
+    world.create(draft).await;
+    world.review().await;
+}
+
+fn message(to: &str, severity: Severity) -> (String, bool, Severity) {
+    (to.into(), false, severity)
+}
+
+fn update(to: &str, severity: Severity) -> (String, bool, Severity) {
+    (to.into(), true, severity)
+}
+
+#[tokio::test]
+async fn silenced_destination_is_notified_when_the_silence_ends() {
+    for way in ["time", "expire", "delete", "destination", "release"] {
+        let world = World::under(&[to_both()]).await;
+        silence_chat(&world).await;
+        world.event("a", severity(Severity::Error)).await;
+        world.wait(60).await;
+        world.event("a", severity(Severity::Critical)).await;
+        world.wait(60).await;
+        let (error, critical) = (Severity::Error, Severity::Critical);
+        let before = [message("hook", error), update("hook", critical)];
+        assert_eq!(receivers(&world).await, before, "{way}");
+        assert_eq!(world.view("chat").await.pending, 1, "{way}");
+        assert_eq!(
+            world.occurrence("a").await.pending[0].left_out,
+            [name("chat")]
+        );
+        match way {
+            "time" => world.clock.advance(Duration::from_secs(3_600)),
+            "expire" => {
+                let ana = name("Ana");
+                drop(world.node().silences.expire("chat", &ana).await.unwrap());
+            }
+            "delete" => world.node().silences.delete("chat", "").await.unwrap(),
+            "destination" => {
+                let mut draft = world.draft("chat", "host=a", 60);
+                draft.destination_names = vec!["hook".into()];
+                world.update(draft).await;
+            }
+            _ => {
+                let event = world.occurrence("a").await.event;
+                let target = OccurrenceTarget::Newest(event);
+                let node = world.node();
+                let sent = pending::release_pending((&node.deciding, &node.intake), "page", target);
+                assert_eq!(sent.await.unwrap().len(), 1);
+            }
+        }
+        world.review().await;
+        world.wait(5).await;
+        let after = [&before[..], &[message("chat", critical)]].concat();
+        assert_eq!(receivers(&world).await, after, "{way}");
+        assert!(world.occurrence("a").await.pending.is_empty(), "{way}");
+        world.event("a", close).await;
+        world.wait(5).await;
+        // The closing event has another severity.
+        let closed = [update("chat", error), update("hook", error)];
+        assert_eq!(receivers(&world).await[3..], closed, "{way}");
+    }
+}
+
+#[tokio::test]
+async fn silenced_destination_gets_no_closing_of_an_event_it_never_had() {
+    let world = World::under(&[to_both()]).await;
+    silence_chat(&world).await;
+    world.event("a", severity(Severity::Error)).await;
+    world.wait(60).await;
+    world.event("a", close).await;
+    world.wait(7_200).await;
+    let error = Severity::Error;
+    let expected = [message("hook", error), update("hook", error)];
+    assert_eq!(receivers(&world).await, expected);
+    assert!(world.occurrence("a").await.pending.is_empty());
+}
+
+#[tokio::test]
+async fn notified_destination_gets_its_closing_despite_the_silence() {
+    let world = World::under(&[to_both()]).await;
+    world.event("a", severity(Severity::Error)).await;
+    world.wait(1).await;
+    silence_chat(&world).await;
+    world.event("a", severity(Severity::Critical)).await;
+    world.wait(60).await;
+    assert_eq!(
+        receivers(&world).await[2..],
+        [update("hook", Severity::Critical)]
+    );
+    world.event("a", close).await;
+    world.wait(60).await;
+    let error = Severity::Error;
+    let closed = [update("chat", error), update("hook", error)];
+    assert_eq!(receivers(&world).await[3..], closed);
+    assert!(world.occurrence("a").await.pending.is_empty());
+}
+
+#[tokio::test]
+async fn rule_is_held_if_silences_name_all_its_destinations() {
+    let world = World::under(&[to_both()]).await;
+    silence_chat(&world).await;
+    let mut draft = world.draft("hook", "host=a", 30);
+    draft.destination_names = vec!["hook".into()];
+    world.create(draft).await;
+    world.review().await;
+    world.event("a", severity(Severity::Error)).await;
+    world.wait(60).await;
+    assert_eq!(receivers(&world).await, []);
+    world.wait(1_800).await;
+    let error = Severity::Error;
+    assert_eq!(receivers(&world).await, [message("hook", error)]);
+    world.wait(1_800).await;
+    let both = [message("hook", error), message("chat", error)];
+    assert_eq!(receivers(&world).await, both);
+}
+
+#[tokio::test]
+async fn silence_ends_with_its_last_destination() {
+    let world = World::under(&[page()]).await;
+    samples::save_rule(&world.store, &rule("other", &["nothing"], &["chat"])).await;
+    silence_chat(&world).await;
+    let deleted = Destinations::new(
+        world.store.clone(),
+        Arc::clone(&world.node().deciding.clock),
+    );
+    deleted.delete("chat", "", true).await.unwrap();
+    assert_eq!(world.view("chat").await.state, SilenceState::Expired);
 }

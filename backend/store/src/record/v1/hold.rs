@@ -10,6 +10,7 @@ use crate::{
 
 record! { Pending {
     1 rule, 2 rule_name, 3 is_opening, 4 since_ms, 5 repeat_due, 6 last_notified, 7 held_by,
+    8 left_out,
 } }
 
 record! { LastNotified { 1 severity, 2 acknowledged } }

@@ -16,6 +16,7 @@ record! {
         19 idle_since_ms = it.progress.idle_since_ms,
         20 revision, 21 create_ms, 22 update_ms, 23 calendar,
         // Numbers 24 and 25 belonged to silences that started with an event.
+        26 annotations, 27 destination_names,
     } with {
         progress: Progress { stage, counted_revision, has_covered, idle_since_ms },
     }

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{ConvertedDestination, Secret, Writer, is_template, read_secret};
+use super::{
+    super::go_template::{self, Language},
+    ConvertedDestination, Secret, Writer, read_secret, template_error,
+};
 use crate::{
     error::ImportError,
     fields::{Fields, invalid_field_error},
@@ -61,12 +64,21 @@ impl PresetDraft {
         self
     }
 
-    fn replace(self, constant: &str, value: &str) -> Self {
-        let (constant, value) = (json!(constant).to_string(), json!(value).to_string());
-        self.with_payload(|payload| payload.replacen(&constant, &value, 1))
+    fn language(&self) -> Language {
+        match self.0["templateLanguage"].as_str() {
+            Some("JINJA") => Language::Jinja,
+            _ => Language::Mustache,
+        }
     }
 
-    fn with_field(self, name: &str, value: &Value) -> Self {
+    /// Replaces a string of the preset's payload by a JSON string.
+    fn replace(self, constant: &str, value: &str) -> Self {
+        let constant = json!(constant).to_string();
+        self.with_payload(|payload| payload.replacen(&constant, value, 1))
+    }
+
+    /// Adds a field with a JSON value to the payload, which is a JSON object.
+    fn with_field(self, name: &str, value: &str) -> Self {
         self.with_payload(|payload| payload.replacen('{', &format!("{{\"{name}\": {value}, "), 1))
     }
 }
@@ -75,16 +87,26 @@ fn base_url(url: &str) -> String {
     format!("{}/", url.trim_end_matches('/'))
 }
 
-/// Reads a field that may be a Go template, which is not converted.
-fn constant_text(config: &mut Fields, name: &str) -> Result<Option<String>, ImportError> {
-    let text = config.take_text(name)?;
-    match text.filter(|text| !text.is_empty()) {
-        Some(text) if is_template(&text) => Err(invalid_field_error(
-            &config.path_of(name),
-            "is a Go template; replace it with a fixed value and import again",
-        )),
-        text => Ok(text),
-    }
+/// Reads a field that may be a Go template. Returns it as a JSON string.
+fn json_text(
+    config: &mut Fields,
+    name: &str,
+    draft: &PresetDraft,
+) -> Result<Option<String>, ImportError> {
+    let path = config.path_of(name);
+    let text = config.take_text(name)?.filter(|text| !text.is_empty());
+    let text = text.map(|text| go_template::convert_json_string(&text, draft.language()));
+    text.transpose().map_err(|why| template_error(&path, &why))
+}
+
+/// Reads a required field like [`json_text`].
+fn required_json_text(
+    config: &mut Fields,
+    name: &str,
+    draft: &PresetDraft,
+) -> Result<String, ImportError> {
+    let text = json_text(config, name, draft)?;
+    text.ok_or_else(|| invalid_field_error(&config.path_of(name), "is required"))
 }
 
 impl Writer<'_> {
@@ -100,8 +122,8 @@ impl Writer<'_> {
             "mattermost" => {
                 let url = self.required_secret(config, "webhook_url", "url")?;
                 let draft = PresetDraft::new("mattermost").with_secret_url(url);
-                match constant_text(config, "channel")? {
-                    Some(channel) => draft.with_field("channel", &json!(channel)),
+                match json_text(config, "channel", &draft)? {
+                    Some(channel) => draft.with_field("channel", &channel),
                     None => draft,
                 }
             }
@@ -153,9 +175,7 @@ impl Writer<'_> {
             .with_url(&format!("{url}issue"))
             .without_authorization();
         for (name, preset) in [("project", "OPS"), ("issue_type", "Task")] {
-            let value = constant_text(config, name)?;
-            let value =
-                value.ok_or_else(|| invalid_field_error(&config.path_of(name), "is required"))?;
+            let value = required_json_text(config, name, &draft)?;
             draft = draft.replace(preset, &value);
         }
         self.convert_http(config, draft.webhook())?;
@@ -205,10 +225,8 @@ impl Writer<'_> {
             let value = self.secret_value(found, name);
             draft = draft.with_header(header, value);
         }
-        let channel = constant_text(config, "channel")?;
-        let channel = channel
-            .ok_or_else(|| invalid_field_error(&config.path_of("channel"), "is required"))?;
-        Ok(draft.with_field("channel", &json!(channel)))
+        let channel = required_json_text(config, "channel", &draft)?;
+        Ok(draft.with_field("channel", &channel))
     }
 
     fn convert_telegram(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
@@ -218,7 +236,7 @@ impl Writer<'_> {
         let mut draft = PresetDraft::new("telegram").with_secret_url(url);
         let chat = config.take_text("chat_id")?;
         match (chat, config.take_value("chat_id_file")) {
-            (Some(chat), _) => draft = draft.replace("@ops", &chat),
+            (Some(chat), _) => draft = draft.replace("@ops", &json!(chat).to_string()),
             (None, Some(_)) => {
                 let why = "replace `@ops` in the destination's payload with the chat";
                 self.imported
@@ -232,7 +250,7 @@ impl Writer<'_> {
             }
         }
         if let Some(thread) = config.take_value("message_thread_id") {
-            draft = draft.with_field("message_thread_id", &thread);
+            draft = draft.with_field("message_thread_id", &thread.to_string());
         }
         Ok(draft)
     }
@@ -241,21 +259,23 @@ impl Writer<'_> {
         let default = "https://alert.victorops.com/integrations/generic/20131114/alert";
         let key = self.secret_or_global(config, "api_key", "victorops_api_key")?;
         let base = self.url(config, "victorops_api_url", default)?;
-        let route = constant_text(config, "routing_key")?;
-        let route = route
-            .ok_or_else(|| invalid_field_error(&config.path_of("routing_key"), "is required"))?;
+        let draft = PresetDraft::new("splunk-on-call");
+        let path = config.path_of("routing_key");
+        let route = config.take_text("routing_key")?;
+        let route = route.ok_or_else(|| invalid_field_error(&path, "is required"))?;
+        let route = go_template::convert_text(&route, draft.language())
+            .map_err(|why| template_error(&path, &why))?;
         let url = self.composed_secret(key, "url", |it| format!("{base}{it}/{route}"));
-        Ok(PresetDraft::new("splunk-on-call").with_secret_url(url))
+        Ok(draft.with_secret_url(url))
     }
 
     /// Returns a destination that uses the REST API with a bot's token; the preset uses an incoming
     /// webhook.
     fn convert_webex(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
         let url = self.url(config, "webex_api_url", "https://webexapis.com/v1/messages")?;
-        let room = constant_text(config, "room_id")?;
-        let room =
-            room.ok_or_else(|| invalid_field_error(&config.path_of("room_id"), "is required"))?;
-        let mut draft = PresetDraft::new("webex").with_field("roomId", &json!(room));
+        let draft = PresetDraft::new("webex");
+        let room = required_json_text(config, "room_id", &draft)?;
+        let mut draft = draft.with_field("roomId", &room);
         self.convert_http(config, draft.webhook())?;
         Ok(draft.with_url(url.trim_end_matches('/')))
     }
@@ -485,7 +505,7 @@ mod tests {
             (
                 "victorops",
                 json!({"api_key": "k", "routing_key": "{{ .A }}"}),
-                "routing_key: is a Go template",
+                "routing_key: is a Go template that is not converted, because it uses `.A`",
             ),
             (
                 "jira",

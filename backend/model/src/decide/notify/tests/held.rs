@@ -219,6 +219,7 @@ fn pending_update_of_earlier_version_is_sent_if_state_differs() {
                 acknowledged: false,
             }),
             held_by: vec![silence],
+            left_out: Vec::new(),
         }];
         assert_eq!(life.review(), expected, "{known:?}");
         assert!(life.occurrence.unwrap().pending.is_empty());

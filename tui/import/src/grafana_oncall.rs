@@ -1,0 +1,663 @@
+//! Import of Grafana OnCall's API responses: users become contacts, schedules become schedules,
+//! escalation chains become policies, integrations and routes become rules.
+
+use std::collections::BTreeMap;
+
+use jiff::{Timestamp, civil::Weekday, tz::TimeZone};
+use serde_json::{Map, Value, json};
+
+use super::{
+    File,
+    escalation::{self, Policy, Step},
+    fields::{Fields, invalid_field_error},
+    imported::ImportOutput,
+    people::{ImportedContacts, Person},
+    rotation::{self, LAYERS_MAX, Restriction, Rotation},
+};
+use crate::error::ImportError;
+
+const KINDS: [&str; 7] = [
+    "users",
+    "on_call_shifts",
+    "schedules",
+    "escalation_chains",
+    "escalation_policies",
+    "integrations",
+    "routes",
+];
+const PAGING: [&str; 5] = [
+    "count",
+    "previous",
+    "current_page_number",
+    "page_size",
+    "total_pages",
+];
+/// Fields without meaning outside Grafana OnCall: identities, addresses that contain tokens,
+/// computed values, and permissions.
+pub(crate) const IGNORED: [&str; 10] = [
+    "id",
+    "grafana_id",
+    "team_id",
+    "teams",
+    "avatar_url",
+    "on_call_now",
+    "enable_web_overrides",
+    "link",
+    "inbound_email",
+    "is_the_last_route",
+];
+const DAY: i64 = 86_400;
+const WEEK: i64 = 7 * DAY;
+const WEEKDAYS: [(&str, Weekday); 7] = [
+    ("MO", Weekday::Monday),
+    ("TU", Weekday::Tuesday),
+    ("WE", Weekday::Wednesday),
+    ("TH", Weekday::Thursday),
+    ("FR", Weekday::Friday),
+    ("SA", Weekday::Saturday),
+    ("SU", Weekday::Sunday),
+];
+
+#[derive(Default)]
+struct Entities {
+    people: ImportedContacts,
+    shifts: BTreeMap<String, Fields>,
+    schedules: BTreeMap<String, String>,
+    policies: BTreeMap<String, String>,
+    /// Names of the integrations by id.
+    integrations: BTreeMap<String, String>,
+}
+
+pub(crate) fn import_export(
+    files: Vec<File>,
+    imported: &mut ImportOutput,
+) -> Result<(), ImportError> {
+    let mut entities: BTreeMap<&str, BTreeMap<String, Fields>> = BTreeMap::new();
+    for file in files {
+        let Some(kind) = KINDS.into_iter().find(|it| *it == file.word) else {
+            imported.record_omission(&file.path, "has no counterpart");
+            continue;
+        };
+        let found = read_page(&format!("{}:", file.path), file.content, imported)?;
+        let into = entities.entry(kind).or_default();
+        for mut entity in found {
+            let id = entity.take_text("id")?;
+            let id = id.ok_or_else(|| invalid_field_error(&entity.path_of("id"), "is required"))?;
+            into.insert(id, entity);
+        }
+    }
+    let mut take = |kind: &str| entities.remove(kind).unwrap_or_default();
+    let mut known = Entities {
+        shifts: take("on_call_shifts"),
+        ..Entities::default()
+    };
+    for (id, user) in take("users") {
+        read_user(id, user, &mut known, imported)?;
+    }
+    for (id, schedule) in take("schedules") {
+        read_schedule(id, schedule, &mut known, imported)?;
+    }
+    for shift in std::mem::take(&mut known.shifts).into_values() {
+        imported.record_omission(&shift.path, "belongs to no imported schedule");
+    }
+    let mut steps: BTreeMap<String, Vec<(i64, Fields)>> = BTreeMap::new();
+    for mut step in take("escalation_policies").into_values() {
+        let chain = step.take_text("escalation_chain_id")?.unwrap_or_default();
+        let position = take_number(&mut step, "position")?.unwrap_or_default();
+        steps.entry(chain).or_default().push((position, step));
+    }
+    for (id, chain) in take("escalation_chains") {
+        let steps = steps.remove(&id).unwrap_or_default();
+        read_chain(id, chain, steps, &mut known, imported)?;
+    }
+    for (_, step) in steps.into_values().flatten() {
+        imported.record_omission(&step.path, "its escalation chain is not in the files");
+    }
+    for (id, integration) in take("integrations") {
+        read_integration(id, integration, &mut known, imported)?;
+    }
+    for route in take("routes").into_values() {
+        read_route(route, &known, imported)?;
+    }
+    Ok(())
+}
+
+/// Returns the entities of a response: a page, a list, or one entity.
+fn read_page(
+    path: &str,
+    content: Value,
+    imported: &mut ImportOutput,
+) -> Result<Vec<Fields>, ImportError> {
+    if let Value::Array(items) = content {
+        let items = items.into_iter().enumerate();
+        let items = items.map(|(at, item)| Fields::from_value(&format!("{path}[{at}]"), item));
+        return items.collect();
+    }
+    let mut fields = Fields::from_value(path, content)?;
+    if !fields.has("results") {
+        return Ok(vec![fields]);
+    }
+    let found = fields.take_objects("results")?;
+    for name in PAGING {
+        fields.take_value(name);
+    }
+    if fields.take_value("next").is_some() {
+        let why = "there are more pages; save all of them";
+        imported.record_omission(&fields.path_of("next"), why);
+    }
+    fields.finish(imported);
+    Ok(found)
+}
+
+fn finish(mut fields: Fields, imported: &mut ImportOutput) {
+    for name in IGNORED {
+        fields.take_value(name);
+    }
+    if fields.take_value("slack").is_some() {
+        let why = "create a destination of the type `slack`";
+        imported.record_omission(&fields.path_of("slack"), why);
+    }
+    fields.finish(imported);
+}
+
+fn take_name(fields: &mut Fields, name: &str) -> Result<String, ImportError> {
+    let text = fields.take_text(name)?.filter(|it| !it.is_empty());
+    text.ok_or_else(|| invalid_field_error(&fields.path_of(name), "is required"))
+}
+
+fn take_number(fields: &mut Fields, name: &str) -> Result<Option<i64>, ImportError> {
+    let path = fields.path_of(name);
+    let text = fields.take_text(name)?;
+    let number = text.map(|text| {
+        // Durations are written as `60.0` as well.
+        let text = text.strip_suffix(".0").unwrap_or(&text);
+        text.parse()
+            .map_err(|_no_number| invalid_field_error(&path, "expected a whole number"))
+    });
+    number.transpose()
+}
+
+fn read_user(
+    id: String,
+    mut user: Fields,
+    known: &mut Entities,
+    imported: &mut ImportOutput,
+) -> Result<(), ImportError> {
+    let path = user.path.clone();
+    let name = take_name(&mut user, "username")?;
+    let person = Person {
+        path: &path,
+        keys: vec![id],
+        name: &name,
+        time_zone: user.take_text("timezone")?,
+        mail: user.take_text("email")?,
+        variables: Map::new(),
+    };
+    known.people.add(person, imported);
+    if user.take_value("role").is_some() {
+        let why = "roles are set for API keys and single sign-on";
+        imported.record_omission(&user.path_of("role"), why);
+    }
+    finish(user, imported);
+    Ok(())
+}
+
+/// Returns the contacts for ids of users.
+fn contact_names(
+    path: &str,
+    ids: &[String],
+    known: &Entities,
+    imported: &mut ImportOutput,
+) -> Vec<String> {
+    let mut names = Vec::new();
+    for id in ids {
+        match known.people.find([id.as_str()]) {
+            Some(name) => names.push(name),
+            None => {
+                let why = format!("user `{id}` is missing in the files, or has no email address");
+                imported.record_omission(path, &why);
+            }
+        }
+    }
+    names
+}
+
+fn read_schedule(
+    id: String,
+    mut schedule: Fields,
+    known: &mut Entities,
+    imported: &mut ImportOutput,
+) -> Result<(), ImportError> {
+    let path = schedule.path.clone();
+    let name = take_name(&mut schedule, "name")?;
+    let kind = schedule.take_text("type")?;
+    let zone = schedule.take_text("time_zone")?;
+    let zone = zone.filter(|it| !it.is_empty());
+    let zone = zone.unwrap_or_else(|| "UTC".to_owned());
+    let ids = schedule.take_texts("shifts")?;
+    for name in ["ical_url_primary", "ical_url_overrides"] {
+        if schedule.take_value(name).is_some() {
+            let why = "calendars by address are not read; create layers or overrides";
+            imported.record_omission(&schedule.path_of(name), why);
+        }
+    }
+    finish(schedule, imported);
+    let why = match kind.as_deref() {
+        None | Some("calendar" | "web") => None,
+        Some("ical") => Some("its shifts are in an iCalendar file; create its layers"),
+        Some(_) => Some("is of a type without counterpart"),
+    };
+    if let Some(why) = why {
+        imported.record_omission(&path, why);
+        return Ok(());
+    }
+    let mut layers = Vec::new();
+    for id in ids {
+        let Some(shift) = known.shifts.remove(&id) else {
+            imported.record_omission(&path, &format!("shift `{id}` is missing in the files"));
+            continue;
+        };
+        let shift = read_shift(shift, &zone, imported)?;
+        if let Some(why) = shift.unsupported_reason() {
+            imported.record_omission(&shift.path, why);
+            continue;
+        }
+        let level = shift.level;
+        let rotation = shift.into_rotation(&zone, known, imported)?;
+        let made = rotation::layers_json(&rotation, &zone, imported);
+        layers.extend(made.into_iter().map(|layer| (level, layer)));
+    }
+    // Later layers override earlier ones, as higher levels do.
+    layers.sort_by_key(|(level, _)| *level);
+    if layers.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        let what = "where shifts of one level overlap, only the last one is on call, not all";
+        imported.add_note(&path, what);
+    }
+    if layers.len() > LAYERS_MAX {
+        let why = format!("has more than {LAYERS_MAX} layers; those of the lowest level are lost");
+        imported.record_omission(&path, &why);
+        layers.drain(..layers.len() - LAYERS_MAX);
+    }
+    if layers.is_empty() {
+        imported.record_omission(&path, "none of its shifts could be imported");
+        return Ok(());
+    }
+    let schedule = imported.unique_name("schedule", &name);
+    let layers: Vec<_> = layers.into_iter().map(|(_, layer)| layer).collect();
+    imported.add(
+        "schedule",
+        json!({
+            "name": schedule, "description": path, "timeZone": zone, "layers": layers,
+            "gapsAllowed": true,
+        }),
+    );
+    known.schedules.insert(id, schedule);
+    Ok(())
+}
+
+struct Shift {
+    path: String,
+    name: String,
+    kind: String,
+    level: i64,
+    start: Timestamp,
+    from: Option<Timestamp>,
+    until: Option<Timestamp>,
+    seconds: i64,
+    frequency: String,
+    interval: i64,
+    days: Vec<String>,
+    week_start: Option<String>,
+    /// Whether it is limited to months or days of the month.
+    is_limited: bool,
+    /// The users of each turn.
+    groups: Vec<Vec<String>>,
+}
+
+fn read_shift(
+    mut shift: Fields,
+    zone: &str,
+    imported: &mut ImportOutput,
+) -> Result<Shift, ImportError> {
+    let own_zone = shift.take_text("time_zone")?.filter(|it| !it.is_empty());
+    if own_zone.as_deref().is_some_and(|it| it != zone) {
+        let what = "times are in the schedule's time zone; check them around clock changes";
+        imported.add_note(&shift.path_of("time_zone"), what);
+    }
+    let zone = own_zone.as_deref().unwrap_or(zone);
+    let start = local_time(&mut shift, "start", zone)?;
+    let start = start.ok_or_else(|| invalid_field_error(&shift.path_of("start"), "is required"))?;
+    let users = shift.take_texts("users")?;
+    let mut groups = Vec::new();
+    for (path, group) in shift.take_list("rolling_users")? {
+        let mut group = Fields::from_value(&path, json!({"users": group}))?;
+        groups.push(group.take_texts("users")?);
+    }
+    let first = take_number(&mut shift, "start_rotation_from_user_index")?.unwrap_or_default();
+    if !groups.is_empty() {
+        let first = usize::try_from(first).unwrap_or_default() % groups.len();
+        groups.rotate_left(first);
+    }
+    let kind = shift.take_text("type")?.unwrap_or_default();
+    let mut is_limited = false;
+    for name in ["by_month", "by_monthday"] {
+        is_limited |= !shift.take_texts(name)?.is_empty();
+    }
+    let read = Shift {
+        path: shift.path.clone(),
+        name: take_name(&mut shift, "name")?,
+        level: take_number(&mut shift, "level")?.unwrap_or_default(),
+        start,
+        from: local_time(&mut shift, "rotation_start", zone)?,
+        until: local_time(&mut shift, "until", zone)?,
+        seconds: take_number(&mut shift, "duration")?.unwrap_or(DAY),
+        frequency: shift.take_text("frequency")?.unwrap_or_default(),
+        interval: take_number(&mut shift, "interval")?.unwrap_or(1),
+        days: shift.take_texts("by_day")?,
+        week_start: shift.take_text("week_start")?,
+        is_limited,
+        groups: match kind.as_str() {
+            "rolling_users" => groups,
+            _ => vec![users],
+        },
+        kind,
+    };
+    finish(shift, imported);
+    Ok(read)
+}
+
+impl Shift {
+    fn is_single(&self) -> bool {
+        self.kind == "single_event"
+    }
+
+    fn turn_seconds(&self) -> i64 {
+        let unit = match self.frequency.as_str() {
+            "hourly" => 3_600,
+            "daily" => DAY,
+            _ => WEEK,
+        };
+        unit * self.interval.clamp(1, 1_000)
+    }
+
+    /// Whether the shift covers its turns completely.
+    fn is_whole(&self) -> bool {
+        self.is_single() || self.days.is_empty() && self.seconds >= self.turn_seconds()
+    }
+
+    fn unsupported_reason(&self) -> Option<&'static str> {
+        let frequency = self.frequency.as_str();
+        match self.kind.as_str() {
+            "single_event" => None,
+            "recurrent_event" | "rolling_users" => {
+                if self.is_limited || !["hourly", "daily", "weekly"].contains(&frequency) {
+                    Some("repeats by month")
+                } else if !self.is_whole() && (self.interval > 1 || frequency == "hourly") {
+                    Some("leaves out hours, days or weeks between its turns")
+                } else if self.groups.len() > 1 && !self.days.is_empty() && frequency != "weekly" {
+                    Some("changes daily on certain days of the week")
+                } else {
+                    None
+                }
+            }
+            _ => Some("is of a type without counterpart; use an override"),
+        }
+    }
+
+    /// Converts a shift that is supported, in the time zone of its schedule.
+    fn into_rotation(
+        self,
+        zone: &str,
+        known: &Entities,
+        imported: &mut ImportOutput,
+    ) -> Result<Rotation, ImportError> {
+        let local = self
+            .start
+            .to_zoned(TimeZone::get(zone).unwrap_or(TimeZone::UTC));
+        let mut days = Vec::new();
+        for day in &self.days {
+            let unknown =
+                || invalid_field_error(&format!("{}.by_day", self.path), "expected `MO` to `SU`");
+            days.push(Some(weekday(day).ok_or_else(unknown)?));
+        }
+        // Turns on certain days of the week change at the start of the week.
+        let mut start = self.start;
+        if !days.is_empty() && self.frequency == "weekly" {
+            let first = self.week_start.as_deref().and_then(weekday);
+            let back = first.unwrap_or(Weekday::Sunday).until(local.weekday());
+            let moved = local.checked_sub(jiff::Span::new().days(i64::from(back)));
+            start = moved.map_or(start, |it| it.timestamp());
+        }
+        if days.is_empty() {
+            days.push((self.frequency != "daily").then(|| local.weekday()));
+        }
+        let restriction = |weekday| Restriction {
+            weekday,
+            start: local.time(),
+            seconds: self.seconds.clamp(60, WEEK),
+        };
+        let is_whole = self.is_whole();
+        let restrictions = days.into_iter().filter(|_| !is_whole).map(restriction);
+        let end = self.start.as_second().saturating_add(self.seconds);
+        let slots = self.groups.iter();
+        Ok(Rotation {
+            start,
+            turn_seconds: self.turn_seconds(),
+            from: self.from.max(Some(self.start)),
+            end: if self.is_single() {
+                Timestamp::from_second(end).ok()
+            } else {
+                self.until
+            },
+            slots: slots
+                .map(|ids| contact_names(&self.path, ids, known, imported))
+                .collect(),
+            restrictions: restrictions.collect(),
+            name: self.name,
+            path: self.path,
+        })
+    }
+}
+
+fn weekday(text: &str) -> Option<Weekday> {
+    let mut all = WEEKDAYS.iter();
+    all.find(|(word, _)| *word == text).map(|(_, day)| *day)
+}
+
+/// Reads a local time such as `2026-01-05T08:00:00`.
+fn local_time(
+    fields: &mut Fields,
+    name: &str,
+    zone: &str,
+) -> Result<Option<Timestamp>, ImportError> {
+    let Some(text) = fields.take_text(name)?.filter(|it| !it.is_empty()) else {
+        return Ok(None);
+    };
+    let path = fields.path_of(name);
+    let zone = TimeZone::get(zone)
+        .map_err(|_unknown| invalid_field_error(&path, "the time zone is unknown"))?;
+    let local: Result<jiff::civil::DateTime, _> = text.trim_end_matches('Z').parse();
+    let at = local.and_then(|it| it.to_zoned(zone));
+    let at = at.map_err(|_invalid| {
+        invalid_field_error(&path, "expected a time such as 2026-01-05T08:00:00")
+    });
+    Ok(Some(at?.timestamp()))
+}
+
+fn read_chain(
+    id: String,
+    mut chain: Fields,
+    mut steps: Vec<(i64, Fields)>,
+    known: &mut Entities,
+    imported: &mut ImportOutput,
+) -> Result<(), ImportError> {
+    let path = chain.path.clone();
+    let name = take_name(&mut chain, "name")?;
+    finish(chain, imported);
+    steps.sort_by_key(|(position, _)| *position);
+    let (mut after_seconds, mut rounds) = (0_i64, 1);
+    let mut made = Vec::new();
+    for (_, mut step) in steps {
+        let path = step.path.clone();
+        let kind = step.take_text("type")?.unwrap_or_default();
+        let wait = take_number(&mut step, "duration")?;
+        let next_each_time = step.take_texts("persons_to_notify_next_each_time")?;
+        let persons = step.take_texts("persons_to_notify")?;
+        let schedule = step.take_text("notify_on_call_from_schedule")?;
+        if step.take_flag("important")? == Some(true) {
+            let what = "is important; set `minSeverity` and `after` of the contacts' methods";
+            imported.add_note(&step.path_of("important"), what);
+        }
+        let contacts = |ids: &[String], imported: &mut ImportOutput| {
+            let names = contact_names(&path, ids, known, imported).into_iter();
+            let targets = names.map(|name| json!({"contactName": name}));
+            targets.collect::<Vec<_>>()
+        };
+        let targets = match kind.as_str() {
+            "wait" => {
+                after_seconds = after_seconds.saturating_add(wait.unwrap_or(60).max(0));
+                Vec::new()
+            }
+            "notify_persons" => contacts(&persons, imported),
+            "notify_person_next_each_time" => {
+                imported.add_note(&path, "notifies all of these people, not one each time");
+                contacts(&next_each_time, imported)
+            }
+            "notify_on_call_from_schedule" => {
+                let found = schedule.and_then(|id| known.schedules.get(&id));
+                if found.is_none() {
+                    imported.record_omission(&path, "the schedule could not be imported");
+                }
+                let names = found.into_iter();
+                names.map(|name| json!({"scheduleName": name})).collect()
+            }
+            "repeat_escalation" => {
+                rounds = 6;
+                Vec::new()
+            }
+            _ => {
+                imported.record_omission(&path, skip_reason(&kind));
+                continue;
+            }
+        };
+        finish(step, imported);
+        made.push(Step {
+            path,
+            after_seconds,
+            targets,
+        });
+    }
+    let policy = Policy {
+        path: &path,
+        name: &name,
+        description: path.clone(),
+        steps: made,
+        rounds,
+        pause_seconds: None,
+        ack_timeout_seconds: None,
+    };
+    let made = escalation::add_policy(policy, imported);
+    known.policies.extend(made.map(|name| (id, name)));
+    Ok(())
+}
+
+fn skip_reason(step: &str) -> &'static str {
+    match step {
+        "notify_whole_channel" | "notify_user_group" => {
+            "create a destination of the type `slack` and add it to the step"
+        }
+        "trigger_webhook" => "create a destination of the type `webhook` and add it to the step",
+        "notify_if_time_from_to" => "set `activeCalendarName` in the rule",
+        "notify_if_num_alerts_in_window" => "use `count` in the trigger's query",
+        "resolve" => "events close when their sender reports it, or with a heartbeat",
+        "notify_team_members" => "list the people of the team in the step",
+        _ => "has no counterpart",
+    }
+}
+
+fn read_integration(
+    id: String,
+    mut integration: Fields,
+    known: &mut Entities,
+    imported: &mut ImportOutput,
+) -> Result<(), ImportError> {
+    let path = integration.path.clone();
+    let name = take_name(&mut integration, "name")?;
+    let dialect = match integration.take_text("type")?.as_deref() {
+        Some("alertmanager" | "grafana_alerting" | "grafana") => " --dialect alertmanager",
+        _ => "",
+    };
+    let what = format!("create a key: `bellwether client create NAME --role ingest{dialect}`");
+    imported.add_note(&path, &what);
+    if integration.take_value("templates").is_some() {
+        let why = "messages and groups are set in rules; see the topic «templates»";
+        imported.record_omission(&integration.path_of("templates"), why);
+    }
+    let mut route = integration.take_object("default_route")?;
+    let chain = route.take_text("escalation_chain_id")?;
+    let route_path = route.path.clone();
+    finish(route, imported);
+    finish(integration, imported);
+    add_rule(&route_path, &name, path, chain, known, imported);
+    known.integrations.insert(id, name);
+    Ok(())
+}
+
+fn read_route(
+    mut route: Fields,
+    known: &Entities,
+    imported: &mut ImportOutput,
+) -> Result<(), ImportError> {
+    let path = route.path.clone();
+    let chain = route.take_text("escalation_chain_id")?;
+    let integration = route.take_text("integration_id")?.unwrap_or_default();
+    let position = take_number(&mut route, "position")?.unwrap_or_default();
+    let kind = route.take_text("routing_type")?;
+    let condition = route.take_text("routing_regex")?.unwrap_or_default();
+    let is_last = route.take_flag("is_the_last_route")? == Some(true);
+    finish(route, imported);
+    if is_last {
+        imported.record_omission(&path, "is the default route of its integration");
+        return Ok(());
+    }
+    let Some(integration) = known.integrations.get(&integration) else {
+        imported.record_omission(&path, "its integration is missing in the files");
+        return Ok(());
+    };
+    let kind = kind.unwrap_or_else(|| "regex".to_owned());
+    let description: String = format!("{path}: {kind} {condition}")
+        .chars()
+        .take(1_000)
+        .collect();
+    let name = format!("{integration} route {}", position + 1);
+    add_rule(&path, &name, description, chain, known, imported);
+    Ok(())
+}
+
+fn add_rule(
+    path: &str,
+    name: &str,
+    description: String,
+    chain: Option<String>,
+    known: &Entities,
+    imported: &mut ImportOutput,
+) {
+    let Some(chain) = chain else {
+        imported.record_omission(path, "has no escalation chain, so it notifies no one");
+        return;
+    };
+    let Some(policy) = known.policies.get(&chain) else {
+        imported.record_omission(path, "its escalation chain could not be imported");
+        return;
+    };
+    let rule = imported.unique_name("rule", name);
+    imported.add(
+        "rule",
+        json!({
+            "name": rule, "description": description, "enabled": false, "sendUpdates": true,
+            "escalationPolicyName": policy,
+        }),
+    );
+    let what = "is imported as a disabled rule; add triggers for its events, then enable it";
+    imported.add_note(path, what);
+}
