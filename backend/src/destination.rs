@@ -40,7 +40,7 @@ use serde_json::Value;
 use url::{Position, Url};
 
 use crate::{
-    domain::{Content, DestinationKind, Snippets, TemplateLanguage},
+    domain::{Content, DestinationKind, Snippets, TemplateLanguage, destination::KeptValues},
     error::{Error, Violation},
     message::{Context, ExceededLimit, Facts},
 };
@@ -81,6 +81,21 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     )]
     fn lasting_effect(&self) -> &str {
         ""
+    }
+
+    /// Whether templates can use the kept value with this name.
+    fn keeps(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// Whether values kept for a thread may be sent to the current address.
+    fn accepts_kept(&self, _kept: &KeptValues) -> bool {
+        false
+    }
+
+    /// Returns the reason not to send a message, if the receiver has nothing that it refers to.
+    fn skip_reason(&self, _content: &Content, _kept: Option<&KeptValues>) -> Option<String> {
+        None
     }
 
     /// Whether these settings can reply to a message that was sent with the settings `first`.
@@ -198,6 +213,14 @@ pub fn keeps_state(kind: &DestinationKind) -> bool {
 
 pub fn lasting_effect(kind: &DestinationKind) -> &str {
     with_type!(kind, settings => settings.lasting_effect())
+}
+
+pub fn accepts_kept(kind: &DestinationKind, kept: &KeptValues) -> bool {
+    with_type!(kind, settings => settings.accepts_kept(kept))
+}
+
+pub fn skip_reason(content: &Content, kept: Option<&KeptValues>) -> Option<String> {
+    with_type!(&content.destination_kind, settings => settings.skip_reason(content, kept))
 }
 
 pub fn has_threads(kind: &DestinationKind) -> bool {
@@ -341,7 +364,7 @@ async fn run_off_runtime<T: DestinationType, M: Send + 'static>(
     let (templates, content) = (templates.clone(), content.clone());
     let (id, links) = (around.delivery_id, around.links.clone());
     let (name, tenant) = (around.destination_name.to_owned(), around.tenant.to_owned());
-    let opening = around.opening.cloned();
+    let (opening, kept) = (around.opening.cloned(), around.kept.cloned());
     let snippets = Arc::clone(around.snippets);
     let (purpose, client) = match renderers::current_client() {
         Some(client) => (RenderPurpose::Preview, client),
@@ -355,6 +378,7 @@ async fn run_off_runtime<T: DestinationType, M: Send + 'static>(
             links: &links,
             snippets: &snippets,
             opening: opening.as_ref(),
+            kept: kept.as_ref(),
         };
         work(&templates, &content, &around)
     });

@@ -174,6 +174,7 @@ fn context() -> Context<'static> {
         links: &LINKS,
         snippets: &SNIPPETS,
         opening: None,
+        kept: None,
     }
 }
 
@@ -214,6 +215,8 @@ fn webhook() -> DestinationKind {
         secret_url: Secret::default(),
         auth: None,
         on_clear: None,
+        on_update: None,
+        keep: std::collections::BTreeMap::new(),
         values: std::collections::BTreeMap::default(),
         expect: None,
         compress: false,

@@ -2,6 +2,7 @@
 //! changed, and their messages are checked against the receivers' published rules.
 
 mod incidents;
+mod kept;
 mod markup;
 mod watchdog;
 mod wrong;
@@ -495,17 +496,206 @@ const RULES: &[Rules] = &[
         secret: "Bearer canary",
         accepts: (201, r#"{"number":7}"#),
         wrong: &[],
-        check: |it, _| {
-            assert_eq!(it.header("accept"), "application/vnd.github+json");
-            assert!(!it.header("user-agent").is_empty());
-            let body = posted(
-                it,
-                "/repos/OWNER/REPOSITORY/issues",
-                &["title", "body", "labels"],
-            );
+        check: |it, reported| {
+            assert_eq!(it.header("authorization"), "Bearer canary");
+            if reported == ChangeKind::Closing {
+                assert_eq!(it.path, "/repos/OWNER/REPOSITORY/issues/7");
+                return;
+            }
+            let fields = ["title", "body", "labels"];
+            let body = posted(it, "/repos/OWNER/REPOSITORY/issues", &fields);
             title(&body["title"], 256);
             whole(&body["body"], 65_536);
             assert_eq!(body["labels"], json!(["critical"]));
+        },
+    },
+    Rules {
+        file: "gitlab-issue",
+        secret_path: "",
+        secret: "canary",
+        accepts: (201, r#"{"id":1,"iid":7}"#),
+        wrong: &[],
+        check: |it, reported| {
+            assert_eq!(it.header("private-token"), "canary");
+            if reported == ChangeKind::Closing {
+                assert_eq!(it.path, "/api/v4/projects/PROJECT/issues/7");
+                return;
+            }
+            let fields = ["title", "description", "labels"];
+            let body = posted(it, "/api/v4/projects/PROJECT/issues", &fields);
+            title(&body["title"], 255);
+            whole(&body["description"], 65_536);
+        },
+    },
+    Rules {
+        file: "zendesk",
+        secret_path: "",
+        secret: "Basic canary",
+        accepts: (201, r#"{"ticket":{"id":35436}}"#),
+        wrong: &[],
+        check: |it, reported| {
+            assert_eq!(it.header("authorization"), "Basic canary");
+            let end = reported.choose("", "/35436");
+            assert_eq!(it.path, format!("/api/v2/tickets{end}"));
+            let ticket = &it.json()["ticket"];
+            whole(&ticket["comment"]["body"], 65_536);
+            assert_eq!(ticket["comment"]["public"], false);
+        },
+    },
+    Rules {
+        file: "discord-edit",
+        secret_path: "/api/webhooks/1/canary?wait=true",
+        secret: "",
+        accepts: (200, r#"{"id":"11"}"#),
+        wrong: &[(404, r#"{"message":"Unknown Channel","code":10003}"#)],
+        check: |it, reported| {
+            let path = "/api/webhooks/1/canary?wait=true";
+            let edit = "/api/webhooks/1/canary/messages/11?wait=true";
+            assert_eq!(it.path, reported.choose(path, edit));
+            let body = fielded(it, &["content", "allowed_mentions"]);
+            whole(&body["content"], 2_000);
+            assert_eq!(body["allowed_mentions"], json!({"parse": []}));
+        },
+    },
+    Rules {
+        file: "telegram-edit",
+        secret_path: "/bot1:canary/sendMessage",
+        secret: "",
+        accepts: (
+            200,
+            r#"{"ok":true,"result":{"message_id":4,"chat":{"id":-100}}}"#,
+        ),
+        wrong: &[(
+            400,
+            r#"{"ok":false,"error_code":400,"description":"Bad Request: chat not found"}"#,
+        )],
+        check: |it, reported| {
+            let path = reported.choose("/bot1:canary/sendMessage", "/bot1:canary/editMessageText");
+            assert_eq!(it.path, path);
+            whole(&it.json()["text"], 4_096);
+        },
+    },
+    Rules {
+        file: "mattermost-bot",
+        secret_path: "",
+        secret: "Bearer canary",
+        accepts: (201, r#"{"id":"p1"}"#),
+        wrong: &[(
+            403,
+            r#"{"id":"api.context.permissions.app_error","status_code":403}"#,
+        )],
+        check: |it, reported| {
+            assert_eq!(it.header("authorization"), "Bearer canary");
+            let path = reported.choose("/api/v4/posts", "/api/v4/posts/p1/patch");
+            assert_eq!(it.path, path);
+            whole(&it.json()["message"], 16_383);
+        },
+    },
+    Rules {
+        file: "rocket-chat-bot",
+        secret_path: "",
+        secret: "canary",
+        accepts: (200, r#"{"success":true,"message":{"_id":"m1","rid":"r1"}}"#),
+        wrong: &[(400, r#"{"success":false,"error":"invalid-channel"}"#)],
+        check: |it, reported| {
+            assert_eq!(it.header("x-auth-token"), "canary");
+            let path = reported.choose("/api/v1/chat.postMessage", "/api/v1/chat.update");
+            assert_eq!(it.path, path);
+            whole(&it.json()["text"], 5_000);
+        },
+    },
+    Rules {
+        file: "webex-bot",
+        secret_path: "",
+        secret: "Bearer canary",
+        accepts: (200, r#"{"id":"m1","roomId":"ROOM"}"#),
+        wrong: &[],
+        check: |it, reported| {
+            assert_eq!(it.header("authorization"), "Bearer canary");
+            assert_eq!(it.path, reported.choose("/v1/messages", "/v1/messages/m1"));
+            assert_eq!(it.method, reported.choose("POST", "PUT"));
+            whole(&fielded(it, &["roomId", "text"])["text"], 7_439);
+        },
+    },
+    Rules {
+        file: "line",
+        secret_path: "",
+        secret: "Bearer canary",
+        accepts: (200, r#"{"sentMessages":[{"id":"1","quoteToken":"q"}]}"#),
+        wrong: &[(
+            400,
+            r#"{"message":"The property, 'to', in the request body is invalid (line: -, column: -)"}"#,
+        )],
+        check: |it, _| {
+            assert_eq!(it.header("authorization"), "Bearer canary");
+            let body = posted(it, "/v2/bot/message/push", &["to", "messages"]);
+            assert_eq!(body["messages"][0]["type"], "text");
+            whole(&body["messages"][0]["text"], 5_000);
+        },
+    },
+    Rules {
+        file: "threema",
+        secret_path: "/send_simple?secret=canary",
+        secret: "",
+        accepts: (200, "0123456789abcdef"),
+        wrong: &[],
+        check: |it, _| {
+            let fields = form(it, "/send_simple?secret=canary");
+            assert_eq!(fields.keys().collect::<Vec<_>>(), ["from", "text", "to"]);
+            assert_eq!((fields["from"].len(), fields["to"].len()), (8, 8));
+            assert!(fields["text"].contains(SHOWN), "{fields:?}");
+            assert!(fields["text"].len() <= 3_500);
+        },
+    },
+    Rules {
+        file: "kafka-rest",
+        secret_path: "",
+        secret: "Basic canary",
+        accepts: (
+            200,
+            r#"{"offsets":[{"partition":2,"offset":100}],"key_schema_id":null}"#,
+        ),
+        wrong: &[(404, r#"{"error_code":40401,"message":"Topic not found"}"#)],
+        check: |it, _| {
+            assert_eq!(it.path, "/topics/alerts");
+            let content_type = "application/vnd.kafka.json.v2+json";
+            assert_eq!(it.header("content-type"), content_type);
+            let record = &it.json()["records"][0];
+            whole(&record["value"]["summary"], 1_000);
+            assert!(record["key"].as_str().unwrap().ends_with(":1"));
+        },
+    },
+    Rules {
+        file: "twilio-voice",
+        secret_path: "",
+        secret: "Basic canary",
+        accepts: (201, r#"{"sid":"CA1","status":"queued"}"#),
+        wrong: &[(
+            400,
+            r#"{"code":21211,"message":"Invalid 'To' Phone Number","status":400}"#,
+        )],
+        check: |it, _| {
+            let fields = form(it, "/2010-04-01/Accounts/ACCOUNT/Calls.json");
+            assert_eq!(fields.keys().collect::<Vec<_>>(), ["From", "To", "Twiml"]);
+            let text = fields["Twiml"]
+                .strip_prefix("<Response><Say loop=\"2\">")
+                .and_then(|it| it.strip_suffix("</Say></Response>"));
+            let text = text.unwrap();
+            assert!(!text.contains(['<', '&']) && text.len() <= 4_096, "{text}");
+        },
+    },
+    Rules {
+        file: "home-assistant",
+        secret_path: "",
+        secret: "Bearer canary",
+        accepts: (200, "[]"),
+        wrong: &[],
+        check: |it, _| {
+            assert_eq!(it.header("authorization"), "Bearer canary");
+            let fields = ["title", "message", "data"];
+            let body = posted(it, "/api/services/notify/notify", &fields);
+            whole(&body["message"], 4_096);
+            assert!(body["data"]["tag"].as_str().unwrap().ends_with(":1"));
         },
     },
     Rules {
@@ -517,8 +707,14 @@ const RULES: &[Rules] = &[
             400,
             r#"{"errorMessages":[],"errors":{"project":"valid project is required"}}"#,
         )],
-        check: |it, _| {
+        check: |it, reported| {
             assert_eq!(it.header("authorization"), "Basic canary");
+            if reported == ChangeKind::Closing {
+                let path = "/rest/api/2/issue/OPS-24/transitions";
+                let body = posted(it, path, &["transition"]);
+                assert_eq!(body["transition"], json!({"id": "31"}));
+                return;
+            }
             let body = posted(it, "/rest/api/2/issue", &["fields"]);
             let fields = &body["fields"];
             assert_eq!(fields["project"], json!({"key": "OPS"}));
@@ -540,12 +736,12 @@ const RULES: &[Rules] = &[
         )],
         check: |it, reported| {
             let fields = form(it, "/1/messages.json?token=canary&user=u");
-            let known = ["message", "priority", "title", "url"];
+            let known = ["expire", "message", "priority", "retry", "title", "url"];
             assert!(fields.keys().all(|it| known.contains(&&**it)), "{fields:?}");
             assert!(fields["message"].contains(SHOWN), "{fields:?}");
             assert!(fields["message"].chars().count() <= 1_024);
             assert!(fields["title"].chars().count() <= 250);
-            assert_eq!(fields["priority"], reported.choose("1", "0"));
+            assert_eq!(fields["priority"], reported.choose("2", "0"));
         },
     },
     Rules {
@@ -692,7 +888,7 @@ fn store(world: &World, rules: &Rules, address: impl Fn(&str) -> String) {
     let file = folder().join(format!("{}.yaml", rules.file));
     let text = fs::read_to_string(file).unwrap();
     let lines = text.lines().map(|line| match line.split_once("url: ") {
-        Some((indent, url)) if indent.trim().is_empty() => {
+        Some((indent, url)) if indent.trim().is_empty() && url.contains("://") => {
             let url = url.trim_matches('"');
             let path = url.splitn(4, '/').nth(3).unwrap();
             format!("{indent}url: \"{}\"", address(&format!("/{path}")))

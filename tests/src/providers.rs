@@ -5,6 +5,7 @@
 
 pub mod certificates;
 pub mod connections;
+pub mod desk;
 pub mod incidents;
 pub mod mail;
 pub mod msteams;

@@ -50,6 +50,9 @@ pub const RESPONSE_HOLDS_MAX: usize = 256;
 
 /// Maximum number of custom variables of a webhook.
 pub const VALUES_MAX: usize = 20;
+/// Maximum number of values that a webhook keeps from responses.
+pub const KEPT_MAX: usize = 8;
+pub const KEPT_BYTES_MAX: usize = 1024;
 pub const GROUP_VALUE_BYTES_MAX: usize = 256;
 pub const GROUP_INTERVAL_DEFAULT: Duration = Duration::from_secs(300);
 pub const GROUP_MEMBERS_MAX: u32 = 10_000;

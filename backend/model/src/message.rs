@@ -11,7 +11,7 @@ pub mod sample;
 
 use std::sync::Arc;
 
-use crate::domain::{Content, RecordId, Secret, Snippets};
+use crate::domain::{Content, RecordId, Secret, Snippets, destination::KeptValues};
 pub use crate::template::cut;
 
 pub use check::template_violation;
@@ -34,6 +34,8 @@ pub struct Context<'a> {
     /// The content of the first delivery of the thread, if this delivery reports a change and the
     /// destination shows both as one conversation.
     pub opening: Option<&'a Content>,
+    /// The values kept for the thread; `None` for its first message.
+    pub kept: Option<&'a KeptValues>,
 }
 
 impl Context<'_> {

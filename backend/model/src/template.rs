@@ -27,8 +27,8 @@ pub use escape::Escape;
 pub use escape::{escape_html, escape_text};
 pub use jinja::FILTERS as JINJA_FILTERS;
 pub use jinja::Jinja;
+pub use variables::{KEPT as KEPT_VALUES, VALUES as OWN_VALUES, is_known_variable as is_variable};
 pub use variables::{OPEN as OPEN_VARIABLES, VARIABLES};
-pub use variables::{VALUES as OWN_VALUES, is_known_variable as is_variable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
@@ -133,11 +133,11 @@ impl AnyTemplate {
         }
     }
 
-    /// Returns the custom variables that the template uses, without their prefix.
-    pub fn own_values(&self) -> Vec<&str> {
+    /// Returns the variables with a prefix that the template uses, without the prefix.
+    pub fn names_under(&self, prefix: &str) -> Vec<&str> {
         match self {
-            Self::Mustache(template) => template.own_values(),
-            Self::Jinja(template) => template.own_values(),
+            Self::Mustache(template) => template.names_under(prefix),
+            Self::Jinja(template) => template.names_under(prefix),
         }
     }
 

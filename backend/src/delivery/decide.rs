@@ -143,6 +143,16 @@ pub(crate) fn poisoned_delivery(delivery: &Delivery, now_ms: i64) -> Delivery {
     }
 }
 
+/// Returns a delivery that is not sent because its receiver knows nothing about the thread.
+pub(crate) fn skipped_delivery(delivery: &Delivery, reason: String, now_ms: i64) -> Delivery {
+    Delivery {
+        state: DeliveryState::Cancelled,
+        end_ms: Some(now_ms),
+        last_error: reason,
+        ..delivery.clone()
+    }
+}
+
 pub(crate) fn exhausted_delivery(
     delivery: &Delivery,
     tried: AttemptCounts,

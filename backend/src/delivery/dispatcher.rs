@@ -328,6 +328,7 @@ impl Dispatcher {
                 opening: lease.opening,
                 opening_content: lease.thread.opening.as_deref(),
                 thread: lease.thread.chat.as_ref(),
+                kept: lease.thread.kept.as_ref(),
                 recipients: &delivery.recipients,
                 is_reduced: delivery.is_reduced,
                 timeout,

@@ -2,16 +2,16 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, try_join_all};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{Clock, to_millis},
-    domain::{Attempt, Delivery, DeliveryState, RecordId, SharedSettings},
+    domain::{Attempt, Delivery, DeliveryState, Group, RecordId, SharedSettings, Status},
     error::{Error, log_failure},
     limits::{ATTEMPTS_MAX, SET_ASIDE_MAX},
-    ops::{commit::commit, settings},
+    ops::{commit::commit, find, settings},
     store::{
         Direction, EngineError, Index, Lane, Store, Stored,
         engine::Range,
@@ -124,6 +124,9 @@ impl Retention {
             let (found, mut unreadable) = self.store.get_readable::<Delivery>(keys).await?;
             let mut over: Vec<_> = found.into_iter().flatten().collect();
             over.retain(|delivery| has_ended_before(&delivery.value, ended_by_ms));
+            let in_use: Vec<_> = over.iter().map(|it| self.is_in_use(&it.value)).collect();
+            let mut in_use = try_join_all(in_use).await?.into_iter();
+            over.retain(|_| !in_use.next().unwrap_or_default());
             // Read concurrently: sequentially, each would take a round trip to a database.
             let attempts: Vec<_> = over.iter().map(|it| self.attempts(&it.value)).collect();
             for (delivery, attempts) in over.iter().zip(join_all(attempts).await) {
@@ -164,6 +167,22 @@ impl Retention {
         Ok(Some(step.forgotten))
     }
 
+    /// Whether later messages of a thread that is not over use values kept by this one.
+    async fn is_in_use(&self, delivery: &Delivery) -> Result<bool, EngineError> {
+        if delivery.kept.values.is_empty() {
+            return Ok(false);
+        }
+        if let Some(group) = &delivery.content.group {
+            let group = self.store.get::<Group>(group.id.to_bytes().into()).await?;
+            return Ok(group.is_some_and(|it| it.value.end_ms.is_none()));
+        }
+        let Some(event) = delivery.event else {
+            return Ok(false);
+        };
+        let newest = find::newest_occurrence(&self.store, event).await?;
+        Ok(newest.is_some_and(|it| it.status != Status::Closed))
+    }
+
     fn set_aside_record(&mut self, key: Vec<u8>) {
         if self.set_aside.len() < SET_ASIDE_MAX {
             let delivery = read_id(&key, 0)
@@ -196,9 +215,13 @@ mod tests {
     use super::*;
     use crate::{
         clock::ManualClock,
-        domain::{DestinationKind, Transcript, destination::Email},
+        domain::{
+            DestinationKind, Occurrence, Secret, Transcript,
+            destination::{Email, KeptValue, KeptValues},
+        },
         message::sample,
         ops::{delivery::attempt::attempt_key, samples},
+        store::Record as _,
     };
 
     const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -280,6 +303,43 @@ mod tests {
             left.iter()
                 .all(|delivery| delivery.value.state.due_ms().is_some())
         );
+    }
+
+    #[tokio::test]
+    async fn kept_values_are_stored_while_their_event_is_open() {
+        let store = samples::store();
+        let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
+        let mut retention =
+            Retention::new(store.clone(), Arc::clone(&clock) as _, sample_settings());
+        let ended = sample_delivery(1, DeliveryState::Delivered, Some(samples::START_MS));
+        let occurrence = ended.content.occurrence.clone();
+        let keeping = Delivery {
+            event: Some(occurrence.event),
+            kept: KeptValues {
+                origin: "https://example.com".into(),
+                values: vec![KeptValue {
+                    name: "issue".into(),
+                    text: Secret::new("OPS-1"),
+                    is_secret: false,
+                }],
+            },
+            ..ended
+        };
+        let mut changes = store.new_changes();
+        changes.insert(&occurrence);
+        changes.insert(&keeping);
+        store.apply(Lane::Bulk, changes).await.unwrap();
+        clock.advance(31 * DAY);
+        assert_eq!(retention.delete_old().await.unwrap(), 0);
+        let open = store.get::<Occurrence>(occurrence.key()).await.unwrap();
+        let closed = Occurrence {
+            status: Status::Closed,
+            ..occurrence
+        };
+        let mut changes = store.new_changes();
+        changes.update(&open.unwrap(), &closed);
+        store.apply(Lane::Bulk, changes).await.unwrap();
+        assert_eq!(retention.delete_old().await.unwrap(), 1);
     }
 
     #[tokio::test]

@@ -1,14 +1,14 @@
-//! The first message of a thread. Later chat messages reply to it, and later mails have its
-//! subject.
+//! The earlier messages of a thread. Chat messages reply to the first one, mails have its subject,
+//! and webhooks use values of the responses.
 
 use crate::{
     destination::{self, ChatThread},
-    domain::{Attempt, Content, Delivery, DestinationKind, RecordId},
-    ops::delivery::attempt::attempt_key,
-    store::Store,
+    domain::{Attempt, Content, Delivery, DestinationKind, RecordId, destination::KeptValues},
+    ops::delivery::{attempt::attempt_key, sequencing},
+    store::{EngineError, Store},
 };
 
-/// The properties of a thread's first message that later messages refer to.
+/// The earlier messages of a thread, as far as further messages refer to them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ThreadContext {
     /// The id of the message in the chat.
@@ -16,19 +16,30 @@ pub(crate) struct ThreadContext {
     /// The content of the message. Only set for mail, where later messages have the same subject so
     /// that mail programs show one conversation.
     pub(crate) opening: Option<Box<Content>>,
+    /// The values kept for the thread; `None` if no message of it was delivered.
+    pub(crate) kept: Option<KeptValues>,
 }
 
-/// Reads the first message of a thread. It is missing if it was sent to another destination or is
-/// no longer stored.
+/// Reads the earlier messages of a thread. They are missing if they were sent to another
+/// destination or are no longer stored.
 pub(super) async fn read_thread(
     store: &Store,
+    delivery: &Delivery,
     opening: Option<RecordId>,
     kind: &DestinationKind,
-) -> ThreadContext {
-    ThreadContext {
+) -> Result<ThreadContext, EngineError> {
+    let kept = if delivery.content.destination_kind.follows_up() {
+        sequencing::kept_values(store, delivery).await?
+    } else {
+        None
+    };
+    Ok(ThreadContext {
         chat: chat_thread(store, opening, kind).await,
         opening: opening_content(store, opening, kind).await,
-    }
+        kept: kept
+            .filter(|it| destination::accepts_kept(kind, it))
+            .or_else(|| opening.map(|_delivered| KeptValues::default())),
+    })
 }
 
 async fn chat_thread(

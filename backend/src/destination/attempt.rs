@@ -131,11 +131,7 @@ impl AttemptContext<'_> {
         match &result {
             Ok(answer) => {
                 *self.times.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer.times);
-                transcript.response = Some(Response {
-                    status: answer.status.as_u16(),
-                    headers: self.masker.mask_headers(&answer.headers),
-                    body: self.masker.mask_body(&answer.body),
-                });
+                transcript.response = Some(self.response_transcript(answer));
             }
             Err(
                 SendFailure::Blocked(_) | SendFailure::Unreachable(_) | SendFailure::NotSent(_),
@@ -144,6 +140,14 @@ impl AttemptContext<'_> {
             }
         }
         (result, transcript)
+    }
+
+    pub(super) fn response_transcript(&self, answer: &HttpResponse) -> Response {
+        Response {
+            status: answer.status.as_u16(),
+            headers: self.masker.mask_headers(&answer.headers),
+            body: self.masker.mask_body(&answer.body),
+        }
     }
 
     /// Returns the verdict for receivers whose HTTP status is conclusive.

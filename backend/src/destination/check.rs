@@ -8,6 +8,7 @@ use crate::{
     error::Violation,
     limits::{SETTING_BYTES_MAX, URL_CHARACTERS_MAX},
     message,
+    template::{AnyTemplate, KEPT_VALUES},
 };
 
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl<'a> SettingsChecker<'a> {
         for (field, source) in settings.templates() {
             // A secret is sent only to the address that it was entered for.
             let is_fixed = field.starts_with("headers[")
-                || ["url", "secretUrl", "onClear.url"].contains(&&*field);
+                || ["url", "secretUrl", "onClear.url", "onUpdate.url"].contains(&&*field);
             let snippets = if is_fixed {
                 &NO_SNIPPETS
             } else {
@@ -56,6 +57,15 @@ impl<'a> SettingsChecker<'a> {
             let path = self.path(&field);
             let violation = message::template_violation(path, self.language, source, snippets);
             self.found.extend(violation);
+            // Invalid templates are reported above.
+            let template = AnyTemplate::parse_with(self.language, source, snippets).ok();
+            let mut kept = template.iter().flat_map(|it| it.names_under(KEPT_VALUES));
+            if let Some(unknown) = kept.find(|name| !settings.keeps(name)) {
+                self.add(
+                    &field,
+                    format!("uses `kept.{unknown}`, which no entry of `keep` defines"),
+                );
+            }
         }
     }
 

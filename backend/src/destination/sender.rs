@@ -34,8 +34,9 @@ use crate::{
     config::Config,
     domain::{
         Content, DestinationKind, IncomingEvent, Outcome, OwnEvent, RecordId, SharedSettings,
-        Status, TemplateLanguage, TraceContext, Transcript, delivery::Recipients,
-        destination::EventTemplates,
+        Status, TemplateLanguage, TraceContext, Transcript,
+        delivery::Recipients,
+        destination::{EventTemplates, KeptValues},
     },
     error::Error,
     message::{Context, Links},
@@ -65,6 +66,8 @@ pub struct SendRequest<'a> {
     /// The content of that delivery, for destinations that show both as one conversation.
     pub opening_content: Option<&'a Content>,
     pub thread: Option<&'a ChatThread>,
+    /// The values kept for the thread; `None` for its first message.
+    pub kept: Option<&'a KeptValues>,
     /// Mail addresses that get no further attempt.
     pub recipients: &'a Recipients,
     /// Whether to send the reduced form because the receiver rejected the full one.
@@ -170,6 +173,7 @@ impl Sender {
             tenant: &settings.tenant,
             snippets: &settings.templates,
             opening: request.opening_content,
+            kept: request.kept,
             links: if leaves {
                 &self.0.links
             } else {
@@ -364,6 +368,9 @@ fn masker(kind: &DestinationKind, content: &Content, around: &Context<'_>) -> Ma
     let mut masker = Masker::default();
     kind.clone()
         .for_each_secret(|_place, secret| masker.add(secret.reveal()));
+    for secret in around.kept.iter().flat_map(|it| it.secrets()) {
+        masker.add(secret.reveal());
+    }
     for signature in around.signatures(content) {
         masker.add_signature(signature.reveal());
     }

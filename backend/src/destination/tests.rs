@@ -39,6 +39,7 @@ fn context() -> Context<'static> {
         links: &LINKS,
         snippets: &SNIPPETS,
         opening: None,
+        kept: None,
     }
 }
 
@@ -81,6 +82,8 @@ fn webhook(payload: &str, content_type: Option<&str>) -> DestinationKind {
         secret_url: Secret::default(),
         auth: None,
         on_clear: None,
+        on_update: None,
+        keep: std::collections::BTreeMap::new(),
         values: std::collections::BTreeMap::default(),
         expect: None,
         compress: false,

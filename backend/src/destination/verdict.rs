@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::times::ExchangeTimes;
-use crate::domain::{Outcome, Transcript, delivery::Recipients};
+use crate::domain::{Outcome, Transcript, delivery::Recipients, destination::KeptValues};
 
 pub(crate) const REQUESTED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
@@ -24,6 +24,8 @@ pub struct Verdict {
     pub advice: Advice,
     /// For a mail: the mail server's replies about its addresses.
     pub recipients: Vec<RecipientAnswer>,
+    /// For a webhook: all values kept for the thread, if the response changed them.
+    pub kept: KeptValues,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,6 +169,7 @@ impl Verdict {
             explanation: explanation.into(),
             advice,
             recipients: Vec::new(),
+            kept: KeptValues::default(),
         }
     }
 }

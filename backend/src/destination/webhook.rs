@@ -4,7 +4,9 @@ mod address;
 mod check;
 mod document;
 mod expect;
+mod follow_up;
 mod header;
+mod keep;
 mod message;
 mod send;
 
@@ -18,11 +20,12 @@ use super::{
 };
 use crate::{
     domain::{
-        TemplateLanguage,
-        destination::{Auth, Webhook},
+        Content, TemplateLanguage,
+        destination::{Auth, KeptValues, Webhook},
     },
     message::Facts,
 };
+use follow_up::RequestKind;
 
 pub use check::{is_credential, is_plain_header, is_secret_header};
 
@@ -31,6 +34,7 @@ pub(crate) struct Body {
     /// The URL for previews, if it is a template. Attempts render it again with the current
     /// settings of the destination.
     url: Option<String>,
+    request: RequestKind,
     content_type: String,
     /// For previews, like the URL: non-secret headers rendered from templates.
     headers: BTreeMap<String, String>,
@@ -64,6 +68,22 @@ impl DestinationType for Webhook {
         };
         let has_key = KEYS.iter().any(|key| asks(key));
         self.on_clear.is_some() || has_key && asks("is_over") && !asks("digest")
+    }
+
+    fn keeps(&self, name: &str) -> bool {
+        self.keep.contains_key(name)
+    }
+
+    fn accepts_kept(&self, kept: &KeptValues) -> bool {
+        address::origin(self.address()) == kept.origin
+    }
+
+    fn skip_reason(&self, content: &Content, kept: Option<&KeptValues>) -> Option<String> {
+        let name = follow_up::select(self, content, kept).err()?;
+        Some(format!(
+            "skipped: no response to an earlier message of the thread had the value `{name}`, which \
+             `onClear` uses"
+        ))
     }
 
     fn lasting_effect(&self) -> &str {
@@ -102,23 +122,31 @@ impl DestinationType for Webhook {
                 header::header_text(header),
             );
         }
-        if let Some(on_clear) = &self.on_clear {
-            if_template("onClear.url".into(), &on_clear.url);
-            templates.push(("onClear.payload".into(), &on_clear.payload));
+        for (name, follow_up) in self.follow_ups() {
+            if_template(format!("{name}.url").into(), &follow_up.url);
+        }
+        for (name, follow_up) in self.follow_ups() {
+            templates.push((format!("{name}.payload").into(), &follow_up.payload));
         }
         templates
     }
 
     fn receivers(&self, secret: &str, language: TemplateLanguage) -> Vec<(&'static str, String)> {
-        let leads_to = |url| address::target_key(url, language, &self.values);
+        let leads_to = |url| address::target_key(url, language, self);
         let mut receivers = match secret {
             "secret_url" => return Vec::new(),
             _ if self.url.is_empty() => vec![("secretUrl", leads_to(self.secret_url.reveal()))],
             _ => vec![("url", leads_to(&self.url))],
         };
-        let on_clear = self.on_clear.as_ref().map(|it| it.url.as_str());
-        let on_clear = on_clear.filter(|url| !url.is_empty());
-        receivers.extend(on_clear.map(|url| ("onClear.url", leads_to(url))));
+        for (name, follow_up) in self.follow_ups() {
+            if !follow_up.url.is_empty() {
+                let field = match name {
+                    "onClear" => "onClear.url",
+                    _ => "onUpdate.url",
+                };
+                receivers.push((field, leads_to(&follow_up.url)));
+            }
+        }
         if let (Some(Auth::OAuth2 { token_url, .. }), "auth.oauth2.client_secret") =
             (self.auth.as_deref(), secret)
         {

@@ -22,8 +22,8 @@ use crate::domain::{
     SharedSettings, SignatureScheme, SortField, TemplateLanguage, Trigger, WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
-        Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams, OnClear,
-        PagerDuty, ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
+        Auth, Email, EventTemplates, Expect, FollowUp, Header, HeaderValue, Keep, MailPriority,
+        MsTeams, PagerDuty, ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
     },
 };
 
@@ -85,7 +85,7 @@ pub fn reaching_webhook() -> Destination {
             audience: String::new(),
             params: BTreeMap::new(),
         }));
-        webhook.on_clear = Some(Box::new(OnClear {
+        webhook.on_clear = Some(Box::new(FollowUp {
             url: "https://example.com/{{event.id}}".into(),
             method: WebhookMethod::Delete,
             payload: "{}".into(),
@@ -102,6 +102,30 @@ pub fn reaching_webhook() -> Destination {
             destination: None,
         }));
         webhook.compress = true;
+    }
+    destination
+}
+
+/// Returns a webhook that keeps values of responses, with another request for updates.
+pub fn keeping_webhook() -> Destination {
+    let mut destination = reaching_webhook();
+    destination.id = id(62);
+    destination.name = name("keeping");
+    if let DestinationKind::Webhook(webhook) = &mut destination.kind {
+        webhook.on_update = Some(Box::new(FollowUp {
+            url: "https://example.com/{{kept.issue}}".into(),
+            method: WebhookMethod::Patch,
+            payload: String::new(),
+        }));
+        let keep = |from: &str, is_secret| Keep {
+            from: from.into(),
+            is_secret,
+        };
+        webhook.keep = [
+            ("issue".to_owned(), keep("key", false)),
+            ("receipt".to_owned(), keep("header:x-receipt", true)),
+        ]
+        .into();
     }
     destination
 }
@@ -133,6 +157,8 @@ pub fn destinations() -> Vec<Destination> {
         secret_url: Secret::default(),
         auth: None,
         on_clear: None,
+        on_update: None,
+        keep: BTreeMap::new(),
         values: BTreeMap::new(),
         expect: None,
         compress: false,

@@ -71,13 +71,16 @@ async fn every_preset_waits_for_a_wrong_destination_to_be_corrected() {
             rest.post(&path, &json!({})).await.ok();
         }
         all.extend(receivers.into_iter().map(|(_, receiver)| receiver));
-        let list = "/v1/notification/deliveries?states=DELIVERED&pageSize=1000";
-        let wanted = (number + 1) * RULES.len();
-        eventually("the messages to be delivered", async || {
-            let list = rest.get(list).await.ok()["deliveries"].as_array().cloned();
-            (list.unwrap_or_default().len() >= wanted).then_some(())
-        })
-        .await;
+        for rules in RULES {
+            let name = rules.file;
+            let list =
+                format!("/v1/notification/deliveries?states=DELIVERED&destinationNames={name}");
+            eventually(&format!("{name}: message {number}"), async || {
+                let list = rest.get(&list).await.ok()["deliveries"].as_array().cloned();
+                (list.unwrap_or_default().len() > number).then_some(())
+            })
+            .await;
+        }
     }
     let dead = rest
         .get("/v1/notification/deliveries?states=DEAD&pageSize=10")

@@ -376,10 +376,35 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Private key of the client certificate, unencrypted PEM. Paste it; line breaks are kept.").only_for("webhook"),
         FieldSpec::section(
             "#closings",
-            "When the event closes",
-            "For receivers that expect closings at another URL or in another format.",
+            "When the event changes or closes",
+            "For receivers that expect changes or closings at another URL or in another format.",
         )
         .only_for("webhook"),
+        FieldSpec::new(
+            "type.webhook.keep",
+            "Keep",
+            FieldKind::Pairs,
+            "Values of the response for later messages, such as `issue: key` or `tag: header:etag` for {{kept.issue}}.").only_for("webhook"),
+        FieldSpec::new(
+            "type.webhook.keepSecret",
+            "Keep secret",
+            FieldKind::Words,
+            "Names in Keep whose values are secret.").only_for("webhook"),
+        FieldSpec::new(
+            "type.webhook.onUpdate.url",
+            "Change: URL",
+            FieldKind::Text,
+            "URL for messages after the first one. Empty: the same URL.").only_for("webhook"),
+        FieldSpec::new(
+            "type.webhook.onUpdate.method",
+            "Change: method",
+            FieldKind::Text,
+            "Method for these messages: POST, PUT, PATCH or DELETE. Empty: POST.").only_for("webhook"),
+        FieldSpec::new(
+            "type.webhook.onUpdate.payload",
+            "Change: body",
+            FieldKind::Lines,
+            "Template for the body of these messages. Empty: the standard document.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.onClear.url",
             "Closing: URL",

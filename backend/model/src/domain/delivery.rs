@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use crate::domain::{
     DestinationKind, DigestContent, DigestItem, DigestMembership, EventId, GroupContent, Name,
     Occurrence, OccurrenceId, PagedContact, RecordId, Severity, Snippets, Status, TemplateLanguage,
-    ThreadOrigin, Trigger, names_all_members,
+    ThreadOrigin, Trigger, destination::KeptValues, names_all_members,
 };
 
 #[expect(
@@ -58,6 +58,8 @@ pub struct Delivery {
     pub behind: Option<RecordId>,
     /// Whether an attempt of unknown outcome may have reached the receiver.
     pub may_have_arrived: bool,
+    /// All values kept for the thread, if the response to this message changed them.
+    pub kept: KeptValues,
 }
 
 /// The state of a delivery as seen by later ones in its thread. The numbers are stored on disk.
@@ -75,6 +77,8 @@ pub enum ThreadState {
     Uncertain = 5,
     /// Waits for another delivery, whose identity replaces the thread in the index.
     Behind = 6,
+    /// Stores the values kept for the thread, in addition to its other state.
+    Keeping = 7,
 }
 
 impl Delivery {
@@ -109,6 +113,7 @@ impl Delivery {
             in_thread: true,
             behind: None,
             may_have_arrived: false,
+            kept: KeptValues::default(),
         }
     }
 }

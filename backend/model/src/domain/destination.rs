@@ -14,7 +14,7 @@ pub use kind::{
     DestinationKind, Email, EventTemplates, Header, HeaderValue, MailPriority, MsTeams, PagerDuty,
     SecretLocation, ServiceNow, Slack, Webhook,
 };
-pub use webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
+pub use webhook::{Auth, Expect, FollowUp, Keep, KeptValue, KeptValues, ValueMap, WebhookMethod};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Destination {

@@ -344,6 +344,8 @@ impl<'a> Facts<'a> {
             contact,
             previous,
         } = self.content;
+        let kept = self.context.kept.iter().flat_map(|it| &it.values);
+        let kept: BTreeMap<_, _> = kept.map(|it| (&it.name, it.text.reveal())).collect();
         let mut variables = json!({
             "clear": clear,
             "thread_id": self.thread_id(),
@@ -362,6 +364,7 @@ impl<'a> Facts<'a> {
             "entity": {"name": self.entity},
             "trigger": {"name": trigger.as_ref().map_or("", |trigger| trigger.name.as_str())},
             "values": self.values,
+            "kept": kept,
             "rule": {
                 "name": rule.name,
                 "description": rule.description,

@@ -141,6 +141,7 @@ pub fn sample_variables() -> Variables {
         links: &Links::default(),
         snippets: &Arc::default(),
         opening: None,
+        kept: None,
     };
     Variables::new(Facts::new(&content, &context).make_variables())
 }

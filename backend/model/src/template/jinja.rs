@@ -29,7 +29,7 @@ use super::{
     Budget, Escape, RenderError, TemplateError, check_size, cut,
     escape::escape_text,
     snippets::IncludeStack,
-    variables::{UNKNOWN_MAX, VALUES, is_known_variable},
+    variables::{UNKNOWN_MAX, is_known_variable},
 };
 use crate::domain::Snippets;
 
@@ -143,9 +143,9 @@ impl Jinja {
         Ok(text)
     }
 
-    pub(super) fn own_values(&self) -> Vec<&str> {
+    pub(super) fn names_under(&self, prefix: &str) -> Vec<&str> {
         let names = self.names.iter();
-        names.filter_map(|name| name.strip_prefix(VALUES)).collect()
+        names.filter_map(|name| name.strip_prefix(prefix)).collect()
     }
 
     pub(super) fn unknown_variables(&self) -> Vec<String> {

@@ -99,15 +99,19 @@ pub const VARIABLES: [&str; 92] = [
     "url",
 ];
 
-/// The prefixes of variables defined by senders of events, or by authors of rules, destinations and
-/// contacts.
-pub const OPEN: [&str; 5] = [
+/// The prefixes of variables defined by senders of events, by receivers, or by authors of rules,
+/// destinations and contacts.
+pub const OPEN: [&str; 6] = [
     "contact.",
     "event.dimensions.",
     "event.metadata.",
     "group.by.",
+    KEPT,
     VALUES,
 ];
+
+/// The prefix of the values kept from responses of the receiver.
+pub const KEPT: &str = "kept.";
 
 /// The prefix of a destination's custom variables.
 pub const VALUES: &str = "values.";
@@ -144,9 +148,9 @@ pub fn is_known_variable(name: &str) -> bool {
 }
 
 impl Template {
-    pub fn own_values(&self) -> Vec<&str> {
+    pub fn names_under(&self, prefix: &str) -> Vec<&str> {
         let names = self.used_names().into_iter();
-        names.filter_map(|name| name.strip_prefix(VALUES)).collect()
+        names.filter_map(|name| name.strip_prefix(prefix)).collect()
     }
 
     pub fn used_names(&self) -> Vec<&str> {

@@ -205,6 +205,7 @@ fn plan_end(
                 decide::delivery_after_attempt(&delivery.value, number, &ended, advice, around);
             let next = next.map(|next| Delivery {
                 recipients: report.verdict.settled_recipients(&next.recipients),
+                kept: report.verdict.kept.clone(),
                 ..next
             });
             if let Some(attempt) = attempt {

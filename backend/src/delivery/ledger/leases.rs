@@ -16,7 +16,7 @@ use crate::{
         rank::{self, Selection, WaitReason},
         thread::{self, ThreadContext},
     },
-    destination::Advice,
+    destination::{self, Advice},
     domain::{Attempt, Delivery, DeliveryState, Destination, DigestMembership, OwnEvent, RecordId},
     limits::{CUT_OFFS_MAX, RANKED_MAX},
     ops::{
@@ -287,7 +287,10 @@ impl Ledger {
             sequencing::find_predecessors(store, delivery),
         )
         .await?;
-        facts.thread = thread::read_thread(store, before.opening, &destination.kind).await;
+        if before.earlier.is_none() {
+            let thread = thread::read_thread(store, delivery, before.opening, &destination.kind);
+            facts.thread = thread.await?;
+        }
         Ok(LeaseFacts {
             is_obsolete_page,
             cut_off,
@@ -296,7 +299,8 @@ impl Ledger {
         })
     }
 
-    /// Leases a waiting delivery, unless it must wait longer or gets no further attempts.
+    /// Leases a waiting delivery, unless it must continue to wait or gets no further attempts.
+    #[expect(clippy::too_many_lines, reason = "each reason not to lease in turn")]
     fn plan_lease(
         &self,
         plan: &mut CommitPlan,
@@ -345,6 +349,12 @@ impl Ledger {
                 earlier,
                 at: due.at,
             });
+            return;
+        }
+        let content = &delivery.value.content;
+        if let Some(reason) = destination::skip_reason(content, facts.thread.kept.as_ref()) {
+            let skipped = decide::skipped_delivery(&delivery.value, reason, now_ms);
+            plan.changes.update(delivery, &skipped);
             return;
         }
         if !plan.left[due.at].allows_lease(&delivery.value) {

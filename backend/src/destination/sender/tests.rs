@@ -1,5 +1,6 @@
 //! Tests of all destination types with a test server that checks the requests.
 
+mod keep;
 mod mail;
 mod proxy;
 mod reach;
@@ -116,6 +117,7 @@ fn request<'a>(
         opening: None,
         opening_content: None,
         thread: None,
+        kept: None,
         recipients: &NO_RECIPIENTS,
         is_reduced: false,
         timeout: Duration::from_millis(500),
@@ -183,6 +185,8 @@ fn webhook(url: String) -> Webhook {
         secret_url: Secret::default(),
         auth: None,
         on_clear: None,
+        on_update: None,
+        keep: std::collections::BTreeMap::new(),
         values: std::collections::BTreeMap::default(),
         expect: None,
         compress: false,

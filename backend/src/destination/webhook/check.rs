@@ -15,11 +15,11 @@ use crate::{
     destination::{
         DestinationType as _, SettingsChecker, oauth,
         tls::{self, Identity, IdentityError},
-        webhook::{address, header, is_template},
+        webhook::{address, header, is_template, keep},
     },
     domain::{
         Secret,
-        destination::{Auth, Expect, Header, HeaderValue, Webhook},
+        destination::{Auth, Expect, FollowUp, Header, HeaderValue, Webhook},
         secret::MASK,
     },
     limits::{
@@ -27,7 +27,7 @@ use crate::{
         STATUSES_MAX, VALUE_MAP_MAX, VALUE_NAME_MAX, VALUES_MAX,
     },
     matching::DocumentQuery,
-    template::{AnyTemplate, OWN_VALUES, is_variable},
+    template::{AnyTemplate, KEPT_VALUES, OWN_VALUES, is_variable},
 };
 
 const SIGNING_KEY_BYTES: RangeInclusive<usize> = 24..=64;
@@ -55,9 +55,9 @@ const FORBIDDEN_PREFIX: &str = "webhook-";
 
 pub(super) fn check(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
     match (webhook.url.is_empty(), webhook.secret_url.is_empty()) {
-        (true, false) => address::check("secretUrl", webhook.secret_url.reveal(), checks),
+        (true, false) => address::check("secretUrl", webhook.secret_url.reveal(), "", checks),
         (false, false) => checks.add("secretUrl", "conflicts with `url`; set only one of them"),
-        (_, true) => address::check("url", &webhook.url, checks),
+        (_, true) => address::check("url", &webhook.url, &webhook.url, checks),
     }
     if webhook.headers.len() > HEADERS_MAX {
         let count = webhook.headers.len();
@@ -77,11 +77,10 @@ pub(super) fn check(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
         }
     }
     check_auth(webhook, checks);
-    if let Some(on_clear) = &webhook.on_clear
-        && !on_clear.url.is_empty()
-    {
-        address::check("onClear.url", &on_clear.url, checks);
+    for (name, follow_up) in webhook.follow_ups() {
+        check_follow_up(webhook, &format!("{name}.url"), follow_up, checks);
     }
+    keep::check(webhook, checks);
     check_values(webhook, checks);
     if let Some(expect) = &webhook.expect {
         check_expect(expect, checks);
@@ -98,6 +97,33 @@ pub(super) fn check(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
         checks.add(
             "signingSecret",
             "is not `whsec_` followed by base64 of 24 to 64 bytes, or two of these separated by a space",
+        );
+    }
+}
+
+fn check_follow_up(
+    webhook: &Webhook,
+    field: &str,
+    follow_up: &FollowUp,
+    checks: &mut SettingsChecker<'_>,
+) {
+    if follow_up.url.is_empty() {
+        return;
+    }
+    if address::is_relative(&follow_up.url) && is_template(webhook.address()) {
+        return checks.add(
+            field,
+            "is relative to an address with variables; enter a complete URL",
+        );
+    }
+    let url = address::resolve(webhook.address(), &follow_up.url);
+    address::check(field, &url, &follow_up.url, checks);
+    let is_same = address::origin(&url) == address::origin(webhook.address());
+    if !is_same && webhook.keep.values().any(|it| it.is_secret) {
+        checks.add(
+            field,
+            "has another scheme, host or port than the address; values in `keepSecret` are sent \
+             only to the receiver that returned them",
         );
     }
 }
@@ -234,7 +260,10 @@ fn check_values(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
                 format!("needs a name of 1 to {VALUE_NAME_MAX} letters, digits and `_`"),
             );
         }
-        if !is_variable(&value.from) || value.from.starts_with(OWN_VALUES) {
+        let is_custom = [OWN_VALUES, KEPT_VALUES]
+            .iter()
+            .any(|it| value.from.starts_with(it));
+        if !is_variable(&value.from) || is_custom {
             checks.add(
                 &format!("{path}.from"),
                 "is not a message variable such as `event.severity`",
@@ -262,7 +291,7 @@ fn check_values(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
         let Ok(template) = template else {
             continue;
         };
-        let required = template.own_values();
+        let required = template.names_under(OWN_VALUES);
         if let Some(missing) = required
             .iter()
             .find(|it| !webhook.values.contains_key(**it))

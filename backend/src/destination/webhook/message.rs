@@ -2,7 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Body, address, document::document, header};
+use super::{
+    Body, address,
+    document::document,
+    follow_up::{self, RequestKind},
+    header,
+};
 use crate::{
     domain::{
         TemplateLanguage,
@@ -17,12 +22,14 @@ const WHAT: &str = "the webhook's payload";
 
 pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook, is_reduced: bool) -> Body {
     facts.define_variables(&webhook.values);
-    let (url, payload) = match webhook.on_clear.as_ref().filter(|_| facts.is_closing()) {
-        None => (&webhook.url, &webhook.payload),
-        Some(on_clear) if on_clear.url.is_empty() => (&webhook.url, &on_clear.payload),
-        Some(on_clear) => (&on_clear.url, &on_clear.payload),
+    let request = follow_up::select(webhook, facts.content, facts.context.kept);
+    // A preview shows the closing that would be skipped.
+    let request = request.unwrap_or(RequestKind::Clear);
+    let (own, payload) = match request.follow_up(webhook) {
+        None => ("", &webhook.payload),
+        Some(other) => (other.url.as_str(), &other.payload),
     };
-    let url = address::render_url(url, facts);
+    let url = address::render_url(&address::resolve(&webhook.url, own), facts);
     let headers = webhook.headers.iter();
     let headers = headers.filter_map(|it| Some((it, header::render_value(it, facts)?)));
     let headers = headers.filter(|(it, _)| matches!(it.value, HeaderValue::Plain(_)));
@@ -32,6 +39,7 @@ pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook, is_reduced: bool) -
     let (content_type, text) = content(facts, webhook, payload, is_reduced);
     Body {
         url,
+        request,
         content_type,
         headers,
         text,

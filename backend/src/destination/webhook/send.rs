@@ -6,18 +6,20 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, header};
 
-use super::{Body, address, expect, header as own_header, is_template};
+use super::{
+    Body, address, expect, follow_up::RequestKind, header as own_header, is_template, keep,
+};
 use crate::{
     destination::{
-        AttemptContext, AttemptOutcome, Verdict,
+        Advice, AttemptContext, AttemptOutcome, DestinationType as _, Verdict, as_type,
         http::{HttpRequest, HttpResponse, SendFailure},
         oauth::{ClientAuth, Grant, with_token},
         run_off_runtime, signature,
         tls::Identity,
     },
     domain::{
-        Transcript,
-        destination::{Auth, HeaderValue as Kept, Webhook, WebhookMethod},
+        Outcome, Transcript,
+        destination::{Auth, HeaderValue as StoredValue, Webhook, WebhookMethod},
     },
     error::Error,
     message::Facts,
@@ -30,12 +32,18 @@ pub(super) async fn send_request(
     attempt: &mut AttemptContext<'_>,
     body: Body,
 ) -> AttemptOutcome {
+    let settings: Option<&Webhook> = as_type(&attempt.content.destination_kind);
+    let skipped = settings.and_then(|it| it.skip_reason(attempt.content, attempt.around.kept));
+    if let Some(reason) = skipped {
+        let verdict = Verdict::new_rejected(reason, Advice::GiveUp);
+        return (verdict, Transcript::default());
+    }
     let mut headers = attempt.headers(&body.content_type);
-    let target = match render_target(webhook, attempt).await {
+    let target = match render_target(webhook, attempt, body.request).await {
         Ok(target) => target,
         Err(error) => return unsendable_outcome(error.to_string()),
     };
-    let is_json = body.is_json();
+    let (is_main, is_json) = (body.request == RequestKind::Main, body.is_json());
     let body = Bytes::from(body.text);
     // The content type comes from the message, which may not use the author's template.
     let is_content_type = |name: &str| name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str());
@@ -46,7 +54,7 @@ pub(super) async fn send_request(
     {
         let filled = target.headers.get(&stored.name).map(String::as_str);
         let text = own_header::header_text(stored);
-        if let (Some(filled), Kept::Secret(_)) = (filled, &stored.value) {
+        if let (Some(filled), StoredValue::Secret(_)) = (filled, &stored.value) {
             attempt.masker.add_rendered(text, filled);
         }
         let value = filled.unwrap_or(text);
@@ -83,16 +91,50 @@ pub(super) async fn send_request(
         compress: webhook.compress && !attempt.is_reduced,
         identity: None,
     };
-    let (result, transcript) = match with_auth(webhook.auth.as_deref(), attempt, request).await {
+    let made = match with_auth(webhook.auth.as_deref(), attempt, request).await {
         Ok(made) => made,
         Err(ending) => return *ending,
     };
-    let verdict = match &result {
-        Ok(answer) => {
-            expect::classify_response(webhook.expect.as_deref(), answer, attempt, is_json)
+    match made {
+        (Ok(answer), transcript) => {
+            judge(webhook, attempt, &answer, transcript, (is_main, is_json))
         }
-        Err(_) => attempt.verdict_by_status(&result),
-    };
+        (result, transcript) => (attempt.verdict_by_status(&result), transcript),
+    }
+}
+
+/// Returns the verdict on a response, with the values to keep.
+fn judge(
+    webhook: &Webhook,
+    attempt: &mut AttemptContext<'_>,
+    answer: &HttpResponse,
+    mut transcript: Transcript,
+    (is_main, is_json): (bool, bool),
+) -> AttemptOutcome {
+    let found = keep::find_values(&webhook.keep, answer, &attempt.masker);
+    let secrets = found.values.iter().filter(|it| it.is_secret);
+    let secrets: Vec<_> = secrets.map(|it| it.text.clone()).collect();
+    for secret in &secrets {
+        attempt.masker.add(secret.reveal());
+    }
+    if !secrets.is_empty() {
+        transcript.response = Some(attempt.response_transcript(answer));
+    }
+    let mut verdict =
+        expect::classify_response(webhook.expect.as_deref(), answer, attempt, is_json);
+    if verdict.outcome != Outcome::Delivered || attempt.content.digest.is_some() {
+        return (verdict, transcript);
+    }
+    if is_main && !found.missing.is_empty() {
+        let missing = found.missing.join(", ");
+        let explanation = format!("{}; not kept: {missing}", verdict.explanation);
+        verdict.explanation = attempt.mask_and_truncate(&explanation);
+    }
+    let origin = address::origin(webhook.address());
+    let kept = keep::merge(webhook, attempt.around.kept, found.values, origin);
+    if !kept.values.is_empty() && attempt.around.kept != Some(&kept) {
+        verdict.kept = kept;
+    }
     (verdict, transcript)
 }
 
@@ -103,22 +145,25 @@ struct Target {
     headers: BTreeMap<String, String>,
 }
 
-/// Returns the target of the message; closings may have a different one.
+/// Returns the target of the message; later messages of a thread may have a different one.
 async fn render_target(
     webhook: &Webhook,
     attempt: &mut AttemptContext<'_>,
+    request: RequestKind,
 ) -> Result<Target, Error> {
-    let on_clear = webhook.on_clear.as_ref();
-    let on_clear = on_clear.filter(|_| attempt.content.is_closing());
-    let method = match on_clear.map_or(webhook.method, |it| it.method) {
+    let follow_up = request.follow_up(webhook);
+    let method = match follow_up.map_or(webhook.method, |it| it.method) {
         WebhookMethod::Post => Method::POST,
         WebhookMethod::Put => Method::PUT,
         WebhookMethod::Patch => Method::PATCH,
         WebhookMethod::Delete => Method::DELETE,
     };
-    let own = on_clear.map(|it| it.url.as_str());
-    let own = own.filter(|url| !url.is_empty());
-    let address = own.unwrap_or_else(|| webhook.address()).to_owned();
+    let own = follow_up.map_or("", |it| it.url.as_str());
+    let address = address::resolve(webhook.address(), own).into_owned();
+    let is_secret = !webhook.secret_url.is_empty() && (own.is_empty() || address::is_relative(own));
+    if is_secret {
+        attempt.masker.add_rendered(&address, &address);
+    }
     let mut headers = webhook.headers.iter();
     if !is_template(&address) && !headers.any(|it| is_template(own_header::header_text(it))) {
         return Ok(Target {
@@ -146,7 +191,7 @@ async fn render_target(
         },
     );
     let (filled, headers) = filled.await?;
-    if let (Some(filled), None, false) = (&filled, own, webhook.secret_url.is_empty()) {
+    if let Some(filled) = filled.as_ref().filter(|_| is_secret) {
         attempt.masker.add_rendered(&address, filled);
     }
     Ok(Target {

@@ -6,7 +6,7 @@ use crate::{
     decide::rule_content,
     domain::{
         Content, Delivery, DeliveryState, Destination, DigestMembership, RecordId, Rule,
-        delivery::Recipients,
+        delivery::Recipients, destination::KeptValues,
     },
     error::Error,
     store::{Changes, Record, Store, Stored},
@@ -65,6 +65,7 @@ impl<'a> Templates<'a> {
             in_thread: true,
             behind: None,
             may_have_arrived: false,
+            kept: KeptValues::default(),
             // A delivered message is sent to all recipients again, a failed one only to those that
             // did not receive it.
             recipients: Recipients {

@@ -8,7 +8,7 @@ use futures_util::future::{try_join_all, try_join3};
 
 use crate::{
     clock::to_millis,
-    domain::{Delivery, DeliveryState, RecordId, ThreadState},
+    domain::{Delivery, DeliveryState, RecordId, ThreadState, destination::KeptValues},
     limits::THREAD_SCANNED_MAX,
     store::{
         Direction, EngineError, Index, Store, Stored,
@@ -196,6 +196,42 @@ pub(super) async fn newest_message(
     Ok(last.filter(|it| it.value.is_closing() != delivery.is_closing()))
 }
 
+/// Returns the values kept for the thread by the newest message to the same receiver.
+pub(crate) async fn kept_values(
+    store: &Store,
+    delivery: &Delivery,
+) -> Result<Option<KeptValues>, EngineError> {
+    let is_resend = delivery.retry_of.is_some();
+    if !is_resend && is_first_in_thread(delivery) || delivery.thread_state().is_none() {
+        return Ok(None);
+    }
+    let contact = |it: &Delivery| it.content.contact.clone();
+    let own = contact(delivery);
+    let is_same_receiver = |other: &Delivery| match (&own, contact(other)) {
+        (Some(own), Some(other)) => own.is_same_page(&other),
+        (own, other) => own.is_none() && other.is_none(),
+    };
+    let prefix = delivery_thread_prefix(delivery, ThreadState::Keeping).build();
+    let mut range = Range::with_prefix(&prefix);
+    for _ in 0..THREAD_SCANNED_MAX.div_ceil(PAGE) {
+        let (index, engine) = (Index::DeliveryByThread, store.engine());
+        let entries = engine.entries(index, range.clone(), Direction::Descending, PAGE);
+        let entries = entries.await?;
+        let is_end = entries.len() < PAGE;
+        range.end = entries.last().map(|(entry, _)| entry.clone());
+        let keys = entries.into_iter().map(|(_, key)| key).collect();
+        let (found, _) = store.get_readable::<Delivery>(keys).await?;
+        let mut found = found.into_iter().flatten().map(|it| it.value);
+        if let Some(newest) = found.find(is_same_receiver) {
+            return Ok(Some(newest.kept));
+        }
+        if is_end {
+            break;
+        }
+    }
+    Ok(None)
+}
+
 fn is_first_in_thread(delivery: &Delivery) -> bool {
     if let Some(group) = &delivery.content.group {
         return group.is_first;
@@ -241,5 +277,6 @@ async fn read_thread(
 
 /// Returns whether a delivery waits for every earlier one of its thread, not only for closings.
 pub(crate) fn waits_for_whole_thread(delivery: &Delivery) -> bool {
-    delivery.content.clear || delivery.content.group.is_some()
+    let content = &delivery.content;
+    content.clear || content.group.is_some() || content.destination_kind.follows_up()
 }

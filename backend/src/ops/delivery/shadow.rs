@@ -38,6 +38,7 @@ pub async fn render_shadow_message(
                 links: &ours.links,
                 snippets: &settings.templates,
                 opening: None,
+                kept: None,
             };
             destination::render(&delivery.content, &around).shown
         });

@@ -1,6 +1,6 @@
 //! Conversion of destinations from the wire.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use bellwether_proto::v1::{self, destination_type::Type, webhook_auth::Auth as WireAuth};
 
@@ -9,8 +9,8 @@ use crate::{
     domain::{
         Budget, DeliverySettings, DestinationKind, Secret, Severity,
         destination::{
-            Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams,
-            OnClear, PagerDuty, ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
+            Auth, Email, EventTemplates, Expect, FollowUp, Header, HeaderValue, Keep, MailPriority,
+            MsTeams, PagerDuty, ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
         },
     },
     error::Violation,
@@ -92,19 +92,37 @@ fn email_from_wire(wire: v1::Email, violations: &mut Vec<Violation>) -> Email {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one field after the other")]
 fn webhook_from_wire(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Webhook {
     let method = method_from_wire(&wire.method, "method", violations);
     let auth = wire
         .auth
         .and_then(|it| auth_from_wire(it, violations))
         .map(Box::new);
-    let on_clear = wire.on_clear.map(|it| {
-        Box::new(OnClear {
-            method: method_from_wire(&it.method, "onClear.method", violations),
-            url: it.url,
-            payload: it.payload,
+    let mut follow_up = |wire: Option<v1::WebhookOnClear>, field: &str| {
+        wire.map(|it| {
+            Box::new(FollowUp {
+                method: method_from_wire(&it.method, &format!("{field}.method"), violations),
+                url: it.url,
+                payload: it.payload,
+            })
         })
-    });
+    };
+    let on_clear = follow_up(wire.on_clear, "onClear");
+    let on_update = follow_up(wire.on_update, "onUpdate");
+    let mut keep: BTreeMap<_, _> = wire.keep.into_iter().map(keep_from_wire).collect();
+    for name in wire.keep_secret {
+        if let Some(kept) = keep.get_mut(&name) {
+            kept.is_secret = true;
+        } else {
+            let start: String = name.chars().take(100).collect();
+            let field = format!("type.webhook.keepSecret[{start}]");
+            violations.push(Violation::new(
+                field,
+                "is not the name of a value in `keep`",
+            ));
+        }
+    }
     let expect = wire
         .expect
         .map(|it| Box::new(expect_from_wire(it, violations)));
@@ -150,6 +168,8 @@ fn webhook_from_wire(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Webh
         signing_secret: Secret::new(wire.signing_secret),
         auth,
         on_clear,
+        on_update,
+        keep,
         values: wire
             .values
             .into_iter()
@@ -159,6 +179,11 @@ fn webhook_from_wire(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Webh
         compress: wire.compress,
         test_effect: wire.test_effect,
     }
+}
+
+fn keep_from_wire((name, from): (String, String)) -> (String, Keep) {
+    let is_secret = false;
+    (name, Keep { from, is_secret })
 }
 
 fn method_from_wire(text: &str, field: &str, violations: &mut Vec<Violation>) -> WebhookMethod {

@@ -16,6 +16,7 @@ use crate::{
         Attempt, Close, CloseReason, Delivery, DeliverySettings, DeliveryState, Destination,
         DestinationKind, EventId, Health, HealthState, IncomingEvent, Occurrence, Outcome,
         PagedContact, RecordId, SharedSettings, Status, TemplateLanguage, delivery::Request,
+        destination::KeptValues,
     },
     error::Error,
     lifecycle::{Arrival, EventEffect, apply_event},
@@ -217,7 +218,8 @@ impl TestRunner {
         let now_ms = self.clock.now_ms();
         let (planned, kind, settings) = self.plan_delivery(test, now_ms).await?;
         let lasting_effect = destination::lasting_effect(&kind).to_owned();
-        let opening = Box::pin(self.send_planned(planned, (&kind, settings))).await?;
+        let opening = self.send_planned(planned, (&kind, settings), None);
+        let (opening, kept) = Box::pin(opening).await?;
         let is_refused = matches!(
             opening.attempt.outcome,
             Some(Outcome::Rejected | Outcome::Unreachable | Outcome::Blocked)
@@ -226,7 +228,8 @@ impl TestRunner {
             None
         } else {
             let closing = closing_delivery(&opening.delivery, self.clock.now_ms());
-            Some(Box::pin(self.send_planned(closing, (&kind, settings))).await?)
+            let closing = self.send_planned(closing, (&kind, settings), Some(&kept));
+            Some(Box::pin(closing).await?.0)
         };
         Ok(CompletedTest {
             opening,
@@ -239,10 +242,12 @@ impl TestRunner {
         &self,
         planned: Delivery,
         (kind, settings): (&DestinationKind, DeliverySettings),
-    ) -> Result<SentTest, Error> {
+        kept: Option<&KeptValues>,
+    ) -> Result<(SentTest, KeptValues), Error> {
         let now_ms = self.clock.now_ms();
         let longest = attempt::timeouts(&self.config, settings, kind).longest;
         let mut request = self.send_request(&planned, kind, settings);
+        request.kept = kept;
         self.render_for_test(request).await?;
         let (begun, attempt) = attempt::begin_attempt(&planned, longest, now_ms);
         let mut changes = self.store.new_changes();
@@ -259,11 +264,12 @@ impl TestRunner {
             // The response contains the result even if it is not recorded.
             tracing::warn!(%error, delivery = %ended.id, "failed to record the result of a test");
         }
-        Ok(SentTest {
+        let sent = SentTest {
             delivery: ended,
             attempt,
             times,
-        })
+        };
+        Ok((sent, report.verdict.kept))
     }
 
     async fn render(&self, test: Test) -> Result<RenderedTest, Error> {
@@ -327,6 +333,7 @@ impl TestRunner {
             opening: None,
             opening_content: None,
             thread: None,
+            kept: None,
             recipients: &planned.recipients,
             is_reduced: false,
             timeout: settings.timeout.unwrap_or(self.config.timeout),

@@ -1,15 +1,20 @@
 //! Conversion of destinations to the wire, with secrets masked.
 
+use std::collections::BTreeMap;
+
 use bellwether_proto::v1::{self, destination_type::Type, webhook_auth::Auth as WireAuth};
 
 use crate::{
     domain::{
         DeliverySettings, DestinationKind,
-        destination::{Auth, Header, HeaderValue, MailPriority, ValueMap, WebhookMethod},
+        destination::{
+            Auth, FollowUp, Header, HeaderValue, Keep, MailPriority, ValueMap, WebhookMethod,
+        },
     },
     ops::wire::time::duration,
 };
 
+#[expect(clippy::too_many_lines, reason = "one type after the other")]
 pub(super) fn destination_type_to_wire(kind: DestinationKind) -> Type {
     match kind {
         DestinationKind::Webhook(webhook) => Type::Webhook(v1::Webhook {
@@ -17,11 +22,14 @@ pub(super) fn destination_type_to_wire(kind: DestinationKind) -> Type {
             secret_url: webhook.secret_url.to_string(),
             method: method_name(webhook.method),
             auth: webhook.auth.map(|it| auth_to_wire(*it)),
-            on_clear: webhook.on_clear.map(|it| v1::WebhookOnClear {
-                url: it.url,
-                method: method_name(it.method),
-                payload: it.payload,
-            }),
+            on_clear: webhook.on_clear.map(|it| follow_up_to_wire(*it)),
+            on_update: webhook.on_update.map(|it| follow_up_to_wire(*it)),
+            keep_secret: secret_names(&webhook.keep),
+            keep: webhook
+                .keep
+                .into_iter()
+                .map(|(name, it)| (name, it.from))
+                .collect(),
             values: webhook.values.into_iter().map(value_to_wire).collect(),
             expect: webhook.expect.map(|it| v1::WebhookExpect {
                 status: it.statuses.into_iter().map(i32::from).collect(),
@@ -79,6 +87,19 @@ pub(super) fn destination_type_to_wire(kind: DestinationKind) -> Type {
             severity: event.severity as i32,
         }),
     }
+}
+
+fn follow_up_to_wire(follow_up: FollowUp) -> v1::WebhookOnClear {
+    v1::WebhookOnClear {
+        url: follow_up.url,
+        method: method_name(follow_up.method),
+        payload: follow_up.payload,
+    }
+}
+
+fn secret_names(keep: &BTreeMap<String, Keep>) -> Vec<String> {
+    let secret = keep.iter().filter(|(_, it)| it.is_secret);
+    secret.map(|(name, _)| name.clone()).collect()
 }
 
 fn method_name(method: WebhookMethod) -> String {

@@ -172,6 +172,7 @@ impl Rules {
                     links: &ours.links,
                     snippets: &settings.templates,
                     opening: None,
+                    kept: None,
                 };
                 (destination::render(&content, &around), name)
             });

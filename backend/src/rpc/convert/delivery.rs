@@ -12,6 +12,7 @@ use crate::{
     domain::{
         Attempt, Delivery, DeliveryState, DigestId, EventId, GroupId, Outcome, RecordId,
         delivery::{Request, Response},
+        destination::KeptValue,
     },
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
@@ -28,6 +29,7 @@ pub(super) use crate::domain::NO_EVENT_ID;
 pub(super) const NO_DELIVERY_ID: &str = "is not a delivery id; expected 26 letters and digits";
 
 /// Converts a delivery with its attempts; lists omit them.
+#[expect(clippy::too_many_lines, reason = "one field after the other")]
 pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason) -> v1::Delivery {
     let content = delivery.content;
     let known_as = delivery
@@ -98,8 +100,18 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
         event_name: about
             .as_ref()
             .map_or_else(String::new, |it| it.name.clone()),
+        kept: delivery.kept.values.into_iter().map(kept_value).collect(),
         dimensions: about.map(|it| it.dimensions).unwrap_or_default(),
     }
+}
+
+fn kept_value(kept: KeptValue) -> (String, String) {
+    let text = if kept.is_secret {
+        kept.text.to_string()
+    } else {
+        kept.text.reveal().to_owned()
+    };
+    (kept.name, text)
 }
 
 pub fn state(state: DeliveryState) -> v1::delivery::State {

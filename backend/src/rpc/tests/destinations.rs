@@ -223,6 +223,31 @@ async fn webhook_auth_values_and_expectations_are_validated() {
             });
         })
     };
+    let keep = |names: &[(&str, &str)], payload: &str, secret: &[&str]| {
+        webhook(|it| {
+            let names = names.iter();
+            it.keep = names
+                .map(|(name, from)| ((*name).into(), (*from).into()))
+                .collect();
+            it.keep_secret = secret.iter().map(ToString::to_string).collect();
+            it.on_update = Some(v1::WebhookOnClear {
+                url: "./{{kept.a}}".into(),
+                method: "PATCH".into(),
+                payload: payload.into(),
+            });
+        })
+    };
+    let elsewhere = webhook(|it| {
+        it.keep = [("a".into(), "id".into())].into();
+        it.keep_secret = vec!["a".into()];
+        it.on_update = Some(v1::WebhookOnClear {
+            url: "https://other.example.com/{{kept.a}}".into(),
+            ..v1::WebhookOnClear::default()
+        });
+    });
+    let many: Vec<_> = ["a", "b", "c", "d", "e", "f", "g", "h", "i"]
+        .map(|it| (it, "id"))
+        .into();
     let both = webhook(|it| {
         it.headers.insert("Authorization".into(), "x".into());
         let token = CANARY.into();
@@ -253,6 +278,28 @@ async fn webhook_auth_values_and_expectations_are_validated() {
             "type.webhook.onClear.url",
         ),
         (on_clear("", "GET"), "type.webhook.onClear.method"),
+        (keep(&[("a", "id")], "{{kept.a}}", &["a"]), ""),
+        (keep(&[("a", "header:etag")], "", &[]), ""),
+        (keep(&many[..8], "", &[]), ""),
+        (keep(&many, "", &[]), "type.webhook.keep"),
+        (
+            keep(&[("a", "id")], "{{kept.b}}", &[]),
+            "type.webhook.onUpdate.payload",
+        ),
+        (keep(&[("b", "id")], "", &[]), "type.webhook.onUpdate.url"),
+        (
+            keep(&[("a", "id"), ("b b", "id")], "", &[]),
+            "type.webhook.keep[b b]",
+        ),
+        (keep(&[("a", "id.")], "", &[]), "type.webhook.keep[a]"),
+        (keep(&[("a", "")], "", &[]), "type.webhook.keep[a]"),
+        (keep(&[("a", "header:")], "", &[]), "type.webhook.keep[a]"),
+        (
+            keep(&[("a", "id")], "", &["b"]),
+            "type.webhook.keepSecret[b]",
+        ),
+        (elsewhere, "type.webhook.onUpdate.url"),
+        (value("p", "kept.a"), "type.webhook.values[p].from"),
         (value("p_1", "event.severity"), ""),
         (value("p 1", "event.severity"), "type.webhook.values[p 1]"),
         (value("p", "event.colour"), "type.webhook.values[p].from"),

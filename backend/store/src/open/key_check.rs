@@ -5,7 +5,7 @@
 
 use super::{LocationErrors, error::OpenError};
 use crate::{
-    domain::{AuditEntry, RecordId, Secret},
+    domain::{AuditEntry, Delivery, RecordId, Secret},
     engine::{Action, Change, Direction, EngineError, Expect, Kind, Lane, Range, Row},
     record::{ProofLevel, Record, Store, renew_proof, upgrade_proof, with_record},
     seal::{SealContext, Sealer},
@@ -159,6 +159,7 @@ async fn adopt_newest_key(
             with_record!(kind, Of => rewrite_records::<Of>(store).await?, else {});
         }
     }
+    rewrite_kept_secrets(store).await?;
     prove_end_of_audit_log(store).await?;
     store.engine().apply(Lane::Admin, forget.into()).await?;
     Ok(())
@@ -199,6 +200,32 @@ async fn rewrite_records<T: Record>(store: &Store) -> Result<(), EngineError> {
             changes.update(stored, &stored.value);
         }
         store.apply(Lane::Admin, changes).await?;
+    }
+}
+
+/// Seals the secrets that deliveries keep from responses. Unreadable deliveries stay as they are.
+async fn rewrite_kept_secrets(store: &Store) -> Result<(), EngineError> {
+    let mut range = Range::with_prefix(&[]);
+    loop {
+        let (engine, ascending) = (store.engine(), Direction::Ascending);
+        let page = engine.read_page(Kind::Delivery, range.clone(), ascending, STEP);
+        let page = page.await?;
+        let Some((last, _)) = page.last() else {
+            return Ok(());
+        };
+        range.exclude_through(last);
+        let keys = page.into_iter().filter_map(|(key, row)| {
+            let delivery = store.decode::<Delivery>(&row.value).ok()?;
+            delivery.kept.secrets().next().map(|_sealed| key)
+        });
+        let (found, _) = store.get_readable::<Delivery>(keys.collect()).await?;
+        let mut changes = store.new_changes();
+        for stored in found.iter().flatten() {
+            changes.update(stored, &stored.value);
+        }
+        if !changes.is_empty() {
+            store.apply(Lane::Admin, changes).await?;
+        }
     }
 }
 

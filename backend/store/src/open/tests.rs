@@ -52,6 +52,8 @@ fn webhook(token: &str, signing: &str) -> Destination {
             secret_url: Secret::default(),
             auth: None,
             on_clear: None,
+            on_update: None,
+            keep: BTreeMap::new(),
             values: BTreeMap::new(),
             expect: None,
             compress: false,

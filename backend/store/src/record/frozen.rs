@@ -9,7 +9,7 @@ use std::{fmt::Write, sync::LazyLock};
 
 use super::{ProofLevel, Record, chain_entry, upgrade_proof};
 use crate::{
-    domain::{AuditEntry, DeliveryState, RevisedResource, Revision, Silence},
+    domain::{AuditEntry, Delivery, DeliveryState, RevisedResource, Revision, Silence},
     engine::{Index, Kind},
     samples,
     seal::Sealer,
@@ -243,6 +243,16 @@ fn flexible_silence_is_read_as_a_span() {
     }
 }
 
+#[test]
+fn kept_secret_is_sealed() {
+    let delivery = samples::keeping_delivery(true);
+    let written = delivery.encode(&SEALER);
+    assert!(!written.windows(5).any(|it| it == b"OPS-1"));
+    assert!(Delivery::decode(&written, &SEALER).unwrap() == delivery);
+    let other = Sealer::new(&[(1, [8; 32])]);
+    assert!(Delivery::decode(&written, &other).is_err());
+}
+
 fn group_samples(differences: &mut Differences) {
     differences.record("grouping rule", &samples::grouping_rule(), false);
     differences.record("group", &samples::group(), false);
@@ -292,6 +302,8 @@ fn stored_format_of_every_record_is_unchanged() {
     differences.record("reduced attempt", &samples::reduced_attempt(), false);
     let judging = samples::judging_webhook();
     differences.record("destination that judges", &judging, true);
+    differences.record("destination that keeps", &samples::keeping_webhook(), true);
+    differences.record("keeping delivery", &samples::keeping_delivery(false), false);
     differences.record("asking health", &samples::asking_health(), false);
     let alternating = samples::alternating_health();
     differences.record("alternating health", &alternating, false);

@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, time::Duration};
 use super::{AT_MS, destinations, id, name, occurrence, trigger};
 use crate::domain::{
     Attempt, Content, Delivery, DeliveryState, DigestMembership, Health, HealthState, Outcome,
-    Severity, Status, TemplateLanguage, Transcript,
+    Secret, Severity, Status, TemplateLanguage, Transcript,
     delivery::Recipients,
     delivery::ReportedState,
     delivery::Request,
     delivery::Response,
     delivery::RuleContent,
-    destination::{AttemptSummary, RejectedRecipient, RepeatedRejections},
+    destination::{AttemptSummary, KeptValue, KeptValues, RejectedRecipient, RepeatedRejections},
 };
 
 /// Returns a delivery after one attempt.
@@ -63,6 +63,24 @@ pub fn delivery(number: u64, state: DeliveryState) -> Delivery {
         in_thread: false,
         behind: None,
         may_have_arrived: false,
+        kept: KeptValues::default(),
+    }
+}
+
+/// Returns a delivery whose response had a value to keep.
+pub fn keeping_delivery(is_secret: bool) -> Delivery {
+    let value = KeptValue {
+        name: "issue".into(),
+        text: Secret::new("OPS-1"),
+        is_secret,
+    };
+    Delivery {
+        in_thread: true,
+        kept: KeptValues {
+            origin: "https://example.com".into(),
+            values: vec![value],
+        },
+        ..delivery(9, DeliveryState::Delivered)
     }
 }
 

@@ -129,6 +129,8 @@ pub fn destination(of: &str) -> Destination {
             secret_url: Secret::default(),
             auth: None,
             on_clear: None,
+            on_update: None,
+            keep: BTreeMap::new(),
             values: BTreeMap::new(),
             expect: None,
             compress: false,

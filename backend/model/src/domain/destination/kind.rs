@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
+use super::webhook::{Auth, Expect, FollowUp, Keep, ValueMap, WebhookMethod};
 use crate::domain::{Secret, Severity};
 
 /// Maximum number of characters of a header name shown in a path.
@@ -51,11 +51,11 @@ impl DestinationKind {
                     HeaderValue::Plain(text) => text.as_str(),
                     HeaderValue::Secret(secret) => secret.reveal(),
                 });
-                let on_clear = it.on_clear.iter();
-                let on_clear = on_clear.flat_map(|clear| [clear.url.as_str(), &clear.payload]);
+                let follow_ups = it.follow_ups();
+                let follow_ups = follow_ups.flat_map(|(_, it)| [it.url.as_str(), &it.payload]);
                 let values = it.values.values().map(|value| value.from.as_str());
                 let own = [it.address(), &it.payload].into_iter();
-                own.chain(headers).chain(on_clear).chain(values).collect()
+                own.chain(headers).chain(follow_ups).chain(values).collect()
             }
             Self::Email(it) => vec![&it.subject, &it.body],
             Self::Slack(it) => vec![&it.blocks],
@@ -71,6 +71,12 @@ impl DestinationKind {
             Self::MsTeams(_) | Self::ServiceNow(_) => Vec::new(),
         };
         templates.iter().any(|it| it.contains(word))
+    }
+
+    /// Whether later messages of a thread depend on the response to an earlier one, and so wait for
+    /// it.
+    pub fn follows_up(&self) -> bool {
+        matches!(self, Self::Webhook(it) if !it.keep.is_empty() || it.on_update.is_some())
     }
 
     /// Calls `visit` with every secret and its location; an unset secret is empty. All code that
@@ -169,7 +175,11 @@ pub struct Webhook {
     pub signing_secret: Secret,
     pub auth: Option<Box<Auth>>,
     /// The request for a closed event, if it differs from the request for an open one.
-    pub on_clear: Option<Box<OnClear>>,
+    pub on_clear: Option<Box<FollowUp>>,
+    /// The request for other changes, and for closings without `on_clear`, if it differs.
+    pub on_update: Option<Box<FollowUp>>,
+    /// Values of responses for later messages of the thread, by name.
+    pub keep: BTreeMap<String, Keep>,
     /// Custom template variables, by name.
     pub values: BTreeMap<String, ValueMap>,
     /// Conditions under which a response counts as accepted; `None` means any status from 200 to
@@ -182,6 +192,13 @@ pub struct Webhook {
 }
 
 impl Webhook {
+    /// Returns the requests for later messages of a thread, by the names of their fields.
+    pub fn follow_ups(&self) -> impl Iterator<Item = (&'static str, &FollowUp)> {
+        let named = [("onUpdate", &self.on_update), ("onClear", &self.on_clear)];
+        let set = named.into_iter();
+        set.filter_map(|(name, it)| Some((name, it.as_deref()?)))
+    }
+
     /// Returns the URL, secret or not.
     pub fn address(&self) -> &str {
         if self.url.is_empty() {

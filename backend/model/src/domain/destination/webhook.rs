@@ -39,13 +39,50 @@ pub enum Auth {
     },
 }
 
+/// The request for a later message of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OnClear {
+pub struct FollowUp {
     /// The URL; empty means the URL of the webhook.
     pub url: String,
     pub method: WebhookMethod,
     /// The template of the body; empty means the standard document.
     pub payload: String,
+}
+
+/// A value of a response that later messages of the thread can use.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Keep {
+    /// A path in the JSON body, or `header:` and the name of a header.
+    pub from: String,
+    pub is_secret: bool,
+}
+
+/// The values kept from the responses to the messages of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KeptValues {
+    /// Scheme, host and port of the receiver, which alone gets the values.
+    pub origin: String,
+    /// At most one per name.
+    pub values: Vec<KeptValue>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptValue {
+    pub name: String,
+    pub text: Secret,
+    pub is_secret: bool,
+}
+
+impl KeptValues {
+    pub fn has(&self, name: &str) -> bool {
+        self.values.iter().any(|it| it.name == name)
+    }
+
+    /// Returns the secret values, which no reader may see.
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        let secret = self.values.iter().filter(|it| it.is_secret);
+        secret.map(|it| &it.text)
+    }
 }
 
 /// A template variable mapped from another one.

@@ -484,7 +484,7 @@ fn unknown_variables_are_reported() {
     );
     let template = template.unwrap();
     assert_eq!(template.unknown_variables(), ["event.sumary"]);
-    assert_eq!(template.own_values(), ["p"]);
+    assert_eq!(template.names_under("values."), ["p"]);
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn included_variables_are_checked_and_reported() {
     let snippets = snippets(&[("own", "{{values.priority}}{{event.sumary}}")]);
     for (language, source) in [(Mustache, "{{> own}}"), (Jinja, "{% include 'own' %}")] {
         let template = AnyTemplate::parse_with(language, source, &snippets).unwrap();
-        assert_eq!(template.own_values(), ["priority"]);
+        assert_eq!(template.names_under("values."), ["priority"]);
         assert_eq!(template.unknown_variables(), ["event.sumary"]);
     }
 }

@@ -218,6 +218,8 @@ impl World {
                 secret_url: Secret::default(),
                 auth: None,
                 on_clear: None,
+                on_update: None,
+                keep: BTreeMap::new(),
                 values: BTreeMap::default(),
                 expect: None,
                 compress: false,

@@ -19,7 +19,7 @@ use crate::{
     domain::{
         Clause, DestinationKind, Literal, Outcome, Secret, Status,
         destination::{
-            Auth, Expect, Header, HeaderValue, OnClear, ValueMap, Webhook, WebhookMethod,
+            Auth, Expect, FollowUp, Header, HeaderValue, ValueMap, Webhook, WebhookMethod,
         },
     },
     message::sample,
@@ -163,7 +163,7 @@ async fn closing_uses_the_on_clear_request() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let kind = webhook(receiver.url("/alerts"), |it| {
         it.payload = "{\"open\": \"{{event.name}}\"}".into();
-        it.on_clear = Some(Box::new(OnClear {
+        it.on_clear = Some(Box::new(FollowUp {
             url: receiver.url("/alerts/{{event.id}}/close"),
             method: WebhookMethod::Delete,
             payload: "{\"closed\": \"{{event.name}}\"}".into(),

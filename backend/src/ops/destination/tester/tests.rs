@@ -96,6 +96,8 @@ fn webhook(url: String) -> DestinationKind {
         secret_url: Secret::default(),
         auth: None,
         on_clear: None,
+        on_update: None,
+        keep: std::collections::BTreeMap::new(),
         values: std::collections::BTreeMap::default(),
         expect: None,
         compress: false,

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use super::{decode, encode, entry, name_only_snapshot};
+use super::{decode, encode, entry, name_only_snapshot, read, strip_version};
 use crate::record::{
     EndedDelivery, Record,
     bytes::Key,
     noise::{self, NoiseCounts},
     steps,
+    table::{Secrets, Table as _, Writer},
 };
 use crate::{
     audit::AuditSnapshot,
     domain::{
         Attempt, BudgetWindow, Delivery, DeliveryState, Health, RecordId, ThreadState,
-        counter::CounterTally,
+        counter::CounterTally, destination::KeptValues,
     },
     engine::{EngineError, Entry, Index, Kind},
     metrics::CommitStep,
@@ -117,6 +118,13 @@ impl Record for Delivery {
             let key = delivery_thread_prefix(self, standing).id(origin).id(id);
             entries.push(entry(Index::DeliveryByThread, key));
         }
+        if !self.kept.values.is_empty() {
+            let (origin, id) = self.thread_position();
+            let key = delivery_thread_prefix(self, ThreadState::Keeping)
+                .id(origin)
+                .id(id);
+            entries.push(entry(Index::DeliveryByThread, key));
+        }
         if let (Some(earlier), Some(_)) = (self.behind, self.state.due_ms()) {
             let key = waiting_prefix(self.destination, earlier)
                 .id(earlier)
@@ -152,12 +160,26 @@ impl Record for Delivery {
         Some(self.destination)
     }
 
-    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encode(self)
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        let mut bytes = encode(self);
+        if !self.kept.values.is_empty() {
+            let mut to = Writer::new(Secrets::Of(self.id, sealer));
+            self.kept.write(&mut to);
+            bytes.extend(to.bytes);
+        }
+        bytes
     }
 
-    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decode(bytes, Self::KIND)
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        let delivery: Self = decode(bytes, Self::KIND)?;
+        let secrets = Secrets::Of(delivery.id, sealer);
+        let kept = read(
+            strip_version(bytes, Self::KIND)?,
+            secrets,
+            Self::KIND,
+            KeptValues::read,
+        )?;
+        Ok(Self { kept, ..delivery })
     }
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {

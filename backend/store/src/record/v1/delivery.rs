@@ -6,6 +6,7 @@ use crate::{
     domain::{
         Attempt, Content, Delivery, DeliveryState, DigestMembership, Outcome, RecordId, Transcript,
         delivery::{Recipients, ReportedState, Request, Response, RuleContent},
+        destination::KeptValues,
     },
     record::table::{numbers, record},
 };
@@ -28,6 +29,7 @@ record! {
         state: decode_state(number, due_ms)?,
         folding: decode_folding(folded_into, alone),
         recipients: Recipients { reached, refused },
+        kept: KeptValues::default(),
     }
 }
 

@@ -139,13 +139,17 @@ record! {
             expect: it.expect.clone(),
             compress: it.compress,
             test_effect: it.test_effect.clone(),
+            on_update: it.on_update.clone(),
+            keep: it.keep.clone(),
         },
         24 password = seal_auth(it, 24, secrets),
         25 bearer = seal_auth(it, 25, secrets),
         26 client_secret = seal_auth(it, 26, secrets),
         28 private_key = seal_auth(it, 28, secrets),
     } => {
-        let WebhookExtras { mut auth, on_clear, values, expect, compress, test_effect } = more;
+        let WebhookExtras {
+            mut auth, on_clear, values, expect, compress, test_effect, on_update, keep,
+        } = more;
         let sealed = [(24, password), (25, bearer), (26, client_secret), (28, private_key)];
         if let Some(auth) = &mut auth {
             open_auth(auth, sealed, secrets)?;
@@ -159,6 +163,8 @@ record! {
             signing_secret: secrets.open(SIGNING_SECRET, signing_key)?,
             auth,
             on_clear,
+            on_update,
+            keep,
             values,
             expect,
             compress,

@@ -5,25 +5,63 @@ use std::collections::BTreeMap;
 use crate::{
     domain::{
         Secret,
-        destination::{Auth, Expect, OnClear, ValueMap, WebhookMethod},
+        destination::{
+            Auth, Expect, FollowUp, Keep, KeptValue, KeptValues, ValueMap, WebhookMethod,
+        },
     },
-    record::table::{numbers, record},
+    record::table::{Secrets, numbers, record},
 };
 
 /// All further settings; omitted if there are none.
 #[derive(Debug)]
 pub(super) struct WebhookExtras {
     pub(super) auth: Option<Box<Auth>>,
-    pub(super) on_clear: Option<Box<OnClear>>,
+    pub(super) on_clear: Option<Box<FollowUp>>,
     pub(super) values: BTreeMap<String, ValueMap>,
     pub(super) expect: Option<Box<Expect>>,
     pub(super) compress: bool,
     pub(super) test_effect: String,
+    pub(super) on_update: Option<Box<FollowUp>>,
+    pub(super) keep: BTreeMap<String, Keep>,
 }
 
-record! { WebhookExtras { 1 auth, 2 on_clear, 3 values, 4 expect, 5 compress, 6 test_effect } }
+record! { WebhookExtras {
+    1 auth, 2 on_clear, 3 values, 4 expect, 5 compress, 6 test_effect, 7 on_update, 8 keep,
+} }
 
-record! { OnClear { 1 url, 2 method, 3 payload } }
+record! { Keep { 1 from, 2 is_secret } }
+
+// Fields of a delivery, which are encoded separately because its other secrets are not stored.
+record! { KeptValues { 27 origin, 28 values } }
+
+record! {
+    KeptValue as it, secrets {
+        1 name,
+        2 plain = if it.is_secret { "" } else { it.text.reveal() },
+        3 sealed = it.is_secret.then(|| secrets.seal("kept", &it.text)).flatten(),
+    } => decode_kept(secrets, name, plain, sealed)
+}
+
+fn decode_kept(
+    secrets: Secrets<'_>,
+    name: String,
+    plain: String,
+    sealed: Option<Vec<u8>>,
+) -> Option<KeptValue> {
+    let is_secret = sealed.is_some();
+    let text = if is_secret {
+        secrets.open("kept", sealed)?
+    } else {
+        Secret::new(plain)
+    };
+    Some(KeptValue {
+        name,
+        text,
+        is_secret,
+    })
+}
+
+record! { FollowUp { 1 url, 2 method, 3 payload } }
 
 record! { ValueMap { 1 from, 2 map, 3 default } }
 

@@ -180,7 +180,9 @@ impl Writer<'_> {
         }
         self.convert_http(config, draft.webhook())?;
         config.take_value("send_resolved");
-        let what = "each opening creates an issue, which is not changed or closed later";
+        let what = "each opening creates an issue, and repetitions are comments; to close issues, set \
+                    `sendUpdates` of the rule and the ids of the transitions in `onUpdate` and \
+                    `onClear`";
         self.imported.add_note(&config.path, what);
         Ok(draft)
     }

@@ -1,0 +1,62 @@
+//! Selects the request for a message: the main one, or the one for later messages of a thread.
+
+use crate::domain::{
+    Content,
+    destination::{FollowUp, KeptValues, Webhook},
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestKind {
+    Main,
+    Update,
+    Clear,
+}
+
+impl RequestKind {
+    /// Returns the settings that replace those of the main request.
+    pub(super) fn follow_up(self, webhook: &Webhook) -> Option<&FollowUp> {
+        match self {
+            Self::Main => None,
+            Self::Update => webhook.on_update.as_deref(),
+            Self::Clear => webhook.on_clear.as_deref(),
+        }
+    }
+}
+
+/// Selects the request for a message. `kept` is `None` for the first message of a thread.
+///
+/// # Errors
+/// Returns the name of a kept value that `onClear` uses and the thread does not have.
+pub(super) fn select<'a>(
+    webhook: &'a Webhook,
+    content: &Content,
+    kept: Option<&KeptValues>,
+) -> Result<RequestKind, &'a str> {
+    let missing = |it: &FollowUp| {
+        let mut names = webhook.keep.keys().map(String::as_str);
+        names.find(|name| uses_value(it, name) && !kept.is_some_and(|kept| kept.has(name)))
+    };
+    if let (Some(on_clear), true) = (&webhook.on_clear, content.is_closing()) {
+        return missing(on_clear).map_or(Ok(RequestKind::Clear), Err);
+    }
+    let is_later = kept.is_some() && content.digest.is_none();
+    let on_update = webhook.on_update.as_ref().filter(|_| is_later);
+    let is_update = on_update.is_some_and(|it| missing(it).is_none());
+    Ok(if is_update {
+        RequestKind::Update
+    } else {
+        RequestKind::Main
+    })
+}
+
+fn uses_value(request: &FollowUp, name: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_used = |rest: &str| {
+        let after = rest.strip_prefix(name);
+        after.is_some_and(|after| !after.starts_with(is_word))
+    };
+    let texts = [&request.url, &request.payload].into_iter();
+    texts
+        .flat_map(|text| text.split("kept.").skip(1))
+        .any(is_used)
+}
