@@ -413,7 +413,7 @@ async fn hold_others(store: &Store) {
             query: Some(equals("host", format!("silent-{number}"))),
             rule_names: Vec::new(),
             destination_names: Vec::new(),
-            annotations: std::collections::BTreeMap::new(),
+            annotations: BTreeMap::new(),
             calendar: None,
             start_ms: now_ms,
             end_ms: now_ms + 3_600_000,

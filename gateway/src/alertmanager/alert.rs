@@ -35,6 +35,7 @@ const OTHER_PARTS: [&str; 6] = [
 const FINGERPRINT_BYTES: usize = 8;
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the request")]
 pub(crate) struct AlertQuery {
     active: bool,
     silenced: bool,

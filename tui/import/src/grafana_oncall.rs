@@ -211,12 +211,11 @@ fn contact_names(
 ) -> Vec<String> {
     let mut names = Vec::new();
     for id in ids {
-        match known.people.find([id.as_str()]) {
-            Some(name) => names.push(name),
-            None => {
-                let why = format!("user `{id}` is missing in the files, or has no email address");
-                imported.record_omission(path, &why);
-            }
+        if let Some(name) = known.people.find([id.as_str()]) {
+            names.push(name);
+        } else {
+            let why = format!("user `{id}` is missing in the files, or has no email address");
+            imported.record_omission(path, &why);
         }
     }
     names
@@ -598,7 +597,7 @@ fn read_integration(
     let route_path = route.path.clone();
     finish(route, imported);
     finish(integration, imported);
-    add_rule(&route_path, &name, path, chain, known, imported);
+    add_rule(&route_path, &name, &path, chain, known, imported);
     known.integrations.insert(id, name);
     Ok(())
 }
@@ -630,14 +629,14 @@ fn read_route(
         .take(1_000)
         .collect();
     let name = format!("{integration} route {}", position + 1);
-    add_rule(&path, &name, description, chain, known, imported);
+    add_rule(&path, &name, &description, chain, known, imported);
     Ok(())
 }
 
 fn add_rule(
     path: &str,
     name: &str,
-    description: String,
+    description: &str,
     chain: Option<String>,
     known: &Entities,
     imported: &mut ImportOutput,

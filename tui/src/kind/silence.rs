@@ -95,12 +95,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Rules to silence. Empty: all. Enter opens a list.",
         ),
         FieldSpec::new(
-            "destinationNames",
-            "Destinations",
-            FieldKind::Names(Kind::Destination),
-            "Destinations whose messages are held. Empty: all. Enter opens a list.",
-        ),
-        FieldSpec::new(
             "span.startTime",
             "From",
             FieldKind::Time,

@@ -219,30 +219,24 @@ impl Converter {
         let number = self.loops;
         let (list, dot) = list_expression(&found, number)?;
         let mut scope = self.scope();
-        let target = match &dot.kind {
-            ExpressionKind::Pair => {
-                let (name, value) = (format!("name{number}"), format!("value{number}"));
-                // A range over labels sets the name and the value.
-                let values = [(1, value.clone()), (0, name.clone())];
-                for (at, text) in values {
-                    if let Some(variable) = names.get(at) {
-                        let text = Expression::new(ExpressionKind::Text, text);
-                        scope.variables.push((variable.clone(), text));
-                    }
-                }
-                format!("{name}, {value}")
+        let target = if dot.kind == ExpressionKind::Pair {
+            let (name, value) = (format!("name{number}"), format!("value{number}"));
+            // A range over labels sets the name and the value.
+            for (variable, text) in names.into_iter().zip([&name, &value]) {
+                let text = Expression::new(ExpressionKind::Text, text);
+                scope.variables.push((variable, text));
             }
-            _ => {
-                match &names[..] {
-                    [] => {}
-                    [name] => scope.variables.push((name.clone(), dot.clone())),
-                    [place, name] if place == "_" => {
-                        scope.variables.push((name.clone(), dot.clone()));
-                    }
-                    _ => return Err("uses the number of an item".to_owned()),
+            format!("{name}, {value}")
+        } else {
+            match &names[..] {
+                [] => {}
+                [name] => scope.variables.push((name.clone(), dot.clone())),
+                [place, name] if place == "_" => {
+                    scope.variables.push((name.clone(), dot.clone()));
                 }
-                dot.text.clone()
+                _ => return Err("uses the number of an item".to_owned()),
             }
+            dot.text.clone()
         };
         scope.dot = dot;
         let tag = format!("{{% for {target} in {list} %}}");

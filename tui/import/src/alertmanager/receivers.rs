@@ -461,15 +461,15 @@ impl Writer<'_> {
         }
         let mut pagerduty = json!({"routingKey": self.secret_value(key, "routing_key")});
         for name in ["class", "component", "group"] {
-            match config.take_text(name)? {
-                Some(text) => match go_template::convert_text(&text, Language::Mustache) {
-                    Ok(text) => pagerduty[name] = json!(text),
-                    Err(why) => {
-                        let why = format!("the Go template is not converted: it {why}");
-                        self.imported.record_omission(&config.path_of(name), &why);
-                    }
-                },
-                None => {}
+            let Some(text) = config.take_text(name)? else {
+                continue;
+            };
+            match go_template::convert_text(&text, Language::Mustache) {
+                Ok(text) => pagerduty[name] = json!(text),
+                Err(why) => {
+                    let why = format!("the Go template is not converted: it {why}");
+                    self.imported.record_omission(&config.path_of(name), &why);
+                }
             }
         }
         Ok(Some((true, json!({"type": {"pagerduty": pagerduty}}))))

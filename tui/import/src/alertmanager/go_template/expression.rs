@@ -319,117 +319,125 @@ fn follow(start: Expression, fields: &[String]) -> Result<Expression, String> {
     fields.iter().try_fold(start, |of, name| of.field(name))
 }
 
+fn is_scalar(it: &Expression) -> bool {
+    matches!(
+        it.kind,
+        ExpressionKind::Text | ExpressionKind::Number | ExpressionKind::Bool
+    )
+}
+
 fn call(name: &str, arguments: &[Expression]) -> Result<Expression, String> {
-    let unknown = || Err(format!("uses `{name}`"));
-    let is_scalar = |it: &Expression| {
-        matches!(
-            it.kind,
-            ExpressionKind::Text | ExpressionKind::Number | ExpressionKind::Bool
-        )
-    };
-    let filter = |it: &Expression, filter: &str| {
-        if is_scalar(it) {
-            Ok(Expression::text(format!("{}|{filter}", it.text)))
-        } else {
-            Err(format!("uses `{name}`"))
+    let found = call_filter(name, arguments)
+        .or_else(|| call_condition(name, arguments))
+        .or_else(|| call_collection(name, arguments));
+    found.ok_or_else(|| format!("uses `{name}`"))
+}
+
+/// Converts a function of texts and numbers.
+fn call_filter(name: &str, arguments: &[Expression]) -> Option<Expression> {
+    if !arguments.iter().all(is_scalar) {
+        return None;
+    }
+    let filter = match (name, arguments) {
+        ("toUpper", [_]) => "upper".to_owned(),
+        ("toLower", [_]) => "lower".to_owned(),
+        ("trimSpace", [_]) => "trim".to_owned(),
+        ("humanize1024", [_]) => "humanizeBytes".to_owned(),
+        ("urlquery", [_]) => "urlencode".to_owned(),
+        ("title" | "humanize" | "humanizeDuration" | "humanizePercentage", [_]) => name.to_owned(),
+        ("reReplaceAll", [pattern, new, _]) => {
+            format!("regex_replace({}, {})", pattern.text, new.text)
         }
+        ("safeHtml" | "safeUrl" | "print", [it]) => return Some(it.clone()),
+        ("routeLabels", [_]) => return Some(Expression::text("\"\"")),
+        ("printf", [format, values @ ..]) => return format_values(format, values),
+        _ => return None,
     };
-    let number = |text: String| Ok(Expression::new(ExpressionKind::Number, text));
-    let truth = |text: String| Ok(Expression::new(ExpressionKind::Bool, text));
-    match (name, arguments) {
-        ("toUpper", [it]) => filter(it, "upper"),
-        ("toLower", [it]) => filter(it, "lower"),
-        ("title", [it]) => filter(it, "title"),
-        ("trimSpace", [it]) => filter(it, "trim"),
-        ("humanize", [it]) => filter(it, "humanize"),
-        ("humanize1024", [it]) => filter(it, "humanizeBytes"),
-        ("humanizeDuration", [it]) => filter(it, "humanizeDuration"),
-        ("humanizePercentage", [it]) => filter(it, "humanizePercentage"),
-        ("urlquery", [it]) => filter(it, "urlencode"),
-        ("safeHtml" | "safeUrl" | "print", [it]) if is_scalar(it) => Ok(it.clone()),
-        ("reReplaceAll", [pattern, new, it]) => filter(
-            it,
-            &format!("regex_replace({}, {})", pattern.text, new.text),
-        ),
+    let text = &arguments.last()?.text;
+    Some(Expression::text(format!("{text}|{filter}")))
+}
+
+fn format_values(format: &Expression, values: &[Expression]) -> Option<Expression> {
+    let format: String = serde_json::from_str(&format.text).ok()?;
+    let format = format.replace("%v", "%s");
+    let simple = format.matches("%s").count() + format.matches("%d").count();
+    if format.matches('%').count() != simple || simple != values.len() {
+        return None;
+    }
+    let values: Vec<_> = values.iter().map(|it| it.text.as_str()).collect();
+    let text = format!("{}|format({})", json!(format), values.join(", "));
+    Some(Expression::text(text))
+}
+
+fn call_condition(name: &str, arguments: &[Expression]) -> Option<Expression> {
+    let comparison = |sign: &str| {
+        let (left, rights) = arguments.split_first()?;
+        let each = rights
+            .iter()
+            .map(|right| format!("{} {sign} {}", left.text, right.text));
+        let each: Vec<_> = each.collect();
+        let is_valid = arguments.iter().all(is_scalar) && !each.is_empty();
+        // Only `eq` compares with several values.
+        (is_valid && (each.len() == 1 || name == "eq")).then(|| each.join(" or "))
+    };
+    let text = match (name, arguments) {
+        ("eq", _) => comparison("==")?,
+        ("ne", _) => comparison("!=")?,
+        ("lt", _) => comparison("<")?,
+        ("le", _) => comparison("<=")?,
+        ("gt", _) => comparison(">")?,
+        ("ge", _) => comparison(">=")?,
+        ("and" | "or", [_, _, ..]) => {
+            let parts = arguments.iter().map(|it| it.truth().ok());
+            let parts: Option<Vec<_>> = parts.collect();
+            parts?.join(&format!(" {name} "))
+        }
+        ("not", [it]) => format!("not {}", it.truth().ok()?),
         ("match", [pattern, it]) if is_scalar(it) => {
-            truth(format!("({} is matching({}))", it.text, pattern.text))
+            format!("{} is matching({})", it.text, pattern.text)
         }
+        _ => return None,
+    };
+    Some(Expression::new(ExpressionKind::Bool, format!("({text})")))
+}
+
+/// Converts a function of labels and lists.
+fn call_collection(name: &str, arguments: &[Expression]) -> Option<Expression> {
+    match (name, arguments) {
         ("join", [separator, list]) if list.kind == ExpressionKind::List => {
             let text = format!("{}|join({})", list.text, separator.text);
-            Ok(Expression::text(text))
+            Some(Expression::text(text))
         }
-        ("routeLabels", [_]) => Ok(Expression::text("\"\"")),
         ("toJson", [it]) => {
             let value = match it.kind {
                 ExpressionKind::Labels | ExpressionKind::GroupLabels => labels_expression(it),
-                ExpressionKind::Text | ExpressionKind::Number | ExpressionKind::Bool => {
-                    it.text.clone()
+                _ if is_scalar(it) => it.text.clone(),
+                _ => return None,
+            };
+            let text = format!("{value}|json");
+            Some(Expression::new(ExpressionKind::Json, text))
+        }
+        ("len", [it]) => {
+            let text = match it.kind {
+                ExpressionKind::Alerts(state) => count_expression(state),
+                ExpressionKind::Text | ExpressionKind::List => format!("{}|length", it.text),
+                ExpressionKind::Labels | ExpressionKind::GroupLabels => {
+                    format!("{}|length", labels_expression(it))
                 }
-                _ => return unknown(),
+                _ => return None,
             };
-            Ok(Expression::new(
-                ExpressionKind::Json,
-                format!("{value}|json"),
-            ))
+            Some(Expression::new(ExpressionKind::Number, text))
         }
-        ("len", [it]) => match it.kind {
-            ExpressionKind::Alerts(state) => number(count_expression(state)),
-            ExpressionKind::Text | ExpressionKind::List => number(format!("{}|length", it.text)),
-            ExpressionKind::Labels | ExpressionKind::GroupLabels => {
-                number(format!("{}|length", labels_expression(it)))
+        ("index", [of, key]) => match of.kind {
+            ExpressionKind::Alerts(AlertState::Any) if key.text == "0" => {
+                Some(Expression::new(ExpressionKind::Alert, "event"))
             }
-            _ => unknown(),
+            ExpressionKind::Labels | ExpressionKind::GroupLabels | ExpressionKind::Annotations => {
+                of.field(&serde_json::from_str::<String>(&key.text).ok()?)
+                    .ok()
+            }
+            _ => None,
         },
-        ("index", [of, key]) => match (of.kind, key.kind) {
-            (ExpressionKind::Alerts(AlertState::Any), ExpressionKind::Number)
-                if key.text == "0" =>
-            {
-                Ok(Expression::new(ExpressionKind::Alert, "event"))
-            }
-            (
-                ExpressionKind::Labels | ExpressionKind::GroupLabels | ExpressionKind::Annotations,
-                ExpressionKind::Text,
-            ) => match serde_json::from_str::<String>(&key.text) {
-                Ok(key) => of.field(&key),
-                Err(_not_constant) => unknown(),
-            },
-            _ => unknown(),
-        },
-        ("eq", [left, rights @ ..]) if !rights.is_empty() && arguments.iter().all(is_scalar) => {
-            let each = rights
-                .iter()
-                .map(|right| format!("{} == {}", left.text, right.text));
-            truth(format!("({})", each.collect::<Vec<_>>().join(" or ")))
-        }
-        ("ne" | "lt" | "le" | "gt" | "ge", [left, right]) if arguments.iter().all(is_scalar) => {
-            let sign = match name {
-                "ne" => "!=",
-                "lt" => "<",
-                "le" => "<=",
-                "gt" => ">",
-                _ => ">=",
-            };
-            truth(format!("({} {sign} {})", left.text, right.text))
-        }
-        ("and" | "or", [_, _, ..]) => {
-            let parts: Result<Vec<_>, _> = arguments.iter().map(Expression::truth).collect();
-            truth(format!("({})", parts?.join(&format!(" {name} "))))
-        }
-        ("not", [it]) => truth(format!("(not {})", it.truth()?)),
-        ("printf", [format, values @ ..]) if values.iter().all(is_scalar) => {
-            let Ok(format) = serde_json::from_str::<String>(&format.text) else {
-                return unknown();
-            };
-            let format = format.replace("%v", "%s");
-            let verbs = format.matches('%').count();
-            let simple = format.matches("%s").count() + format.matches("%d").count();
-            if verbs != simple || verbs != values.len() {
-                return unknown();
-            }
-            let values: Vec<_> = values.iter().map(|it| it.text.as_str()).collect();
-            let text = format!("{}|format({})", json!(format), values.join(", "));
-            Ok(Expression::text(text))
-        }
-        _ => unknown(),
+        _ => None,
     }
 }

@@ -78,10 +78,9 @@ fn action_end(text: &str) -> Option<usize> {
             Some('"') if is_escaped => is_escaped = false,
             Some('"') if c == '\\' => is_escaped = true,
             Some(open) if c == open => quote = None,
-            Some(_) => {}
             None if c == '"' || c == '`' => quote = Some(c),
             None if text[at..].starts_with("}}") => return Some(at),
-            None => {}
+            _ => {}
         }
     }
     None
