@@ -263,7 +263,7 @@ async fn manual_status_changes_are_retained_in_the_history() {
     assert!(answers[2]["error"].is_string(), "{answers}");
     assert_eq!(answers[0].get("warnings"), None, "{answers}");
     let warning = answers[1]["warnings"][0].as_str().unwrap();
-    assert!(warning.contains("reopens it") && warning.contains("STATUS_SUPPRESSED"));
+    assert!(warning.contains("reopens the event") && warning.contains("STATUS_SUPPRESSED"));
     let occurrence = newest(&rest, "f1").await["occurrences"][0].clone();
     assert_eq!(occurrence["acknowledged"], true);
     assert_eq!(occurrence["status"], "STATUS_CLOSED");

@@ -32,6 +32,10 @@ fn numbers(world: &World) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one rotation with every kind of secret"
+)]
 async fn key_rotation_reencrypts_all_secrets() {
     if Engine::only_in_a_folder() {
         return;

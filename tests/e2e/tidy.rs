@@ -159,7 +159,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 12] = [
     ("oidc", &["config", "error", "limits"]),
     (
         "destination",
-        &["config", "error", "limits", "scan", "trace"],
+        &["background", "config", "error", "limits", "scan", "trace"],
     ),
     (
         "ops",

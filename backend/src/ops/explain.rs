@@ -271,29 +271,25 @@ pub async fn explain(
         }
         scan::yield_if_needed().await;
         let deliveries = sent.remove(&id).unwrap_or_default();
+        let notified = occurrence.notified.iter().find(|it| it.rule == id);
         let subject = Subject {
             name: &name,
             id,
-            notified: occurrence.notified.iter().find(|it| it.rule == id),
+            notified,
             sent: &deliveries,
         };
         let explained = explain_rule(&mut judge, &subject, deleted_ms);
-        let delivered = best_outcome(subject.notified, &deliveries);
         explanations.extend(explained.map(|it| {
-            let mut it = it
-                .with_deliveries(deliveries, now_ms)
-                .with_pending(id, snapshot, occurrence);
-            it.main.reason.delivered = delivered;
-            it
+            it.with_deliveries(notified, deliveries, now_ms)
+                .with_pending(id, snapshot, occurrence)
         }));
     }
     for notified in &occurrence.notified {
         if !known.contains(&notified.rule) {
-            let deliveries = sent.remove(&notified.rule).unwrap_or_default();
-            let delivered = best_outcome(Some(notified), &deliveries);
-            let mut unstored = unstored_explanation(notified, deliveries);
-            unstored.main.reason.delivered = delivered;
-            explanations.push(unstored);
+            explanations.push(unstored_explanation(
+                notified,
+                sent.remove(&notified.rule).unwrap_or_default(),
+            ));
         }
     }
     for rule in &mut explanations {
@@ -375,7 +371,13 @@ fn explain_rule(
 }
 
 impl RuleExplanation {
-    fn with_deliveries(mut self, deliveries: Vec<SentDelivery>, now_ms: i64) -> Self {
+    fn with_deliveries(
+        mut self,
+        notified: Option<&Notified>,
+        deliveries: Vec<SentDelivery>,
+        now_ms: i64,
+    ) -> Self {
+        self.main.reason.delivered = best_outcome(notified, &deliveries);
         self.main
             .gates
             .extend(gates::budget_gate(&deliveries, now_ms));
@@ -417,6 +419,11 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
     let first = deliveries.first().map(|it| it.delivery.create_ms);
     let at_ms = first.unwrap_or(notified.last_ms);
     let suffix = outcome_suffix(&deliveries);
+    let mut reason = Reason::new_notified(
+        notified.shadow,
+        format!("the rule was deleted and is no longer stored{suffix}"),
+    );
+    reason.delivered = best_outcome(Some(notified), &deliveries);
     RuleExplanation {
         rule_name: notified.rule_name.clone(),
         deleted: true,
@@ -427,10 +434,7 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
             at_ms,
             notifies: true,
             held_back: false,
-            reason: Reason::new_notified(
-                notified.shadow,
-                format!("the rule was deleted and is no longer stored{suffix}"),
-            ),
+            reason,
             definition: None,
             triggers: Vec::new(),
             gates: Vec::new(),

@@ -298,7 +298,7 @@ async fn change_after_a_digest_is_a_message_of_its_own() {
 }
 
 #[tokio::test]
-async fn test_of_an_issue_tracker_closes_its_item() {
+async fn issue_opened_by_a_test_is_closed_by_it() {
     let stage = Stage::new(&json!({})).await;
     let rest = stage.rest();
     for name in ISSUES {

@@ -64,7 +64,6 @@ struct Entities {
     shifts: BTreeMap<String, Fields>,
     schedules: BTreeMap<String, String>,
     policies: BTreeMap<String, String>,
-    /// Names of the integrations by id.
     integrations: BTreeMap<String, String>,
 }
 
@@ -202,7 +201,6 @@ fn read_user(
     Ok(())
 }
 
-/// Returns the contacts for ids of users.
 fn contact_names(
     path: &str,
     ids: &[String],
@@ -307,9 +305,7 @@ struct Shift {
     interval: i64,
     days: Vec<String>,
     week_start: Option<String>,
-    /// Whether it is limited to months or days of the month.
     is_limited: bool,
-    /// The users of each turn.
     groups: Vec<Vec<String>>,
 }
 

@@ -181,7 +181,7 @@ async fn invalid_json_payload_announces_the_standard_document() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn test_that_opens_an_incident_asks_for_confirmation_once() {
+async fn incident_opened_by_a_test_is_confirmed_once() {
     let service = Service::start().await;
     let mut console = form(&service, (140, 40), "").await;
     let keys = "<S-Tab>pager<Enter><Tab>0123456789abcdef0123456789abcdef";

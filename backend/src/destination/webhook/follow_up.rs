@@ -13,7 +13,6 @@ pub(crate) enum RequestKind {
 }
 
 impl RequestKind {
-    /// Returns the settings that replace those of the main request.
     pub(super) fn follow_up(self, webhook: &Webhook) -> Option<&FollowUp> {
         match self {
             Self::Main => None,

@@ -15,10 +15,8 @@ use crate::{
     limits::{KEPT_BYTES_MAX, KEPT_MAX, SETTING_BYTES_MAX, VALUE_NAME_MAX},
 };
 
-/// The prefix of sources that are headers.
 const HEADER: &str = "header:";
 
-/// The values found in a response, and the reasons why others are missing.
 #[derive(Debug)]
 pub(super) struct FoundValues {
     pub(super) values: Vec<KeptValue>,

@@ -85,7 +85,6 @@ impl ConfigStage {
         }
     }
 
-    /// Ends the silences that have a tag and that no document describes.
     pub(super) async fn end_stale_silences(
         &self,
         tag: &str,
@@ -154,7 +153,6 @@ impl ConfigStage {
     }
 }
 
-/// Returns the name of the client that applies the documents.
 fn editor() -> Result<Name, Error> {
     let client = audit::current_actor().map_or_else(|| "config".to_owned(), |it| it.client.clone());
     Name::parse(&client).map_err(|why| Error::invalid("name", why))

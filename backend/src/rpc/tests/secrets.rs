@@ -254,7 +254,7 @@ async fn webhook_draft_uses_stored_secrets_only_for_the_same_url() {
         webhook.url = AWAY.into();
         webhook.headers.insert("x-token".into(), CANARY.into());
     });
-    try_all_drafts(vec![
+    Box::pin(try_all_drafts(vec![
         (
             "hook",
             signed_webhook("http://127.0.0.1:9/a#there", ""),
@@ -273,7 +273,7 @@ async fn webhook_draft_uses_stored_secrets_only_for_the_same_url() {
         ("bare", signed_webhook(AWAY, ""), &[]),
         ("bare", header, &[]),
         ("new", signed_webhook(AWAY, ""), &[]),
-    ])
+    ]))
     .await;
 }
 
@@ -297,7 +297,7 @@ async fn servicenow_and_slack_drafts_use_stored_secrets_only_for_the_same_url() 
         token: String::new(),
         ..v1::Slack::default()
     });
-    try_all_drafts(vec![
+    Box::pin(try_all_drafts(vec![
         ("now", instance(HOME, "", ""), &[]),
         ("now", instance(HOME, HOME, MASK), &[]),
         ("now", instance(HOME, AWAY, ""), both),
@@ -305,6 +305,6 @@ async fn servicenow_and_slack_drafts_use_stored_secrets_only_for_the_same_url() 
         ("now", instance(AWAY, AWAY, CANARY), &[]),
         // Destinations of this type have no address that a draft can set.
         ("slack", channel, &[]),
-    ])
+    ]))
     .await;
 }

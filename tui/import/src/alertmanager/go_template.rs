@@ -14,12 +14,10 @@ use self::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
-    /// Only placeholders.
     Mustache,
     Jinja,
 }
 
-/// The surroundings of a converted template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Context {
     Text,
@@ -40,12 +38,10 @@ struct Converter {
     loops: usize,
 }
 
-/// Converts a text.
 pub(super) fn convert_text(text: &str, language: Language) -> Result<String, String> {
     convert(text, language, Context::Text)
 }
 
-/// Converts a text to a JSON string, with its quotes.
 pub(super) fn convert_json_string(text: &str, language: Language) -> Result<String, String> {
     Ok(format!(
         "\"{}\"",

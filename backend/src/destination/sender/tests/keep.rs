@@ -55,6 +55,7 @@ async fn send(
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 async fn values_are_kept_from_bodies_and_headers_within_their_limits() {
     let long = "x".repeat(1_025);
     let page = "<!doctype html><p>7</p>".to_owned();

@@ -31,7 +31,6 @@ pub(super) enum AlertState {
     Resolved,
 }
 
-/// An expression in the new language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Expression {
     pub(super) kind: ExpressionKind,
@@ -69,13 +68,11 @@ impl Expression {
         Self::new(ExpressionKind::Root, "event")
     }
 
-    /// Whether the expression only names a variable.
     pub(super) fn is_path(&self) -> bool {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         self.kind == ExpressionKind::Text && self.text.chars().all(is_name)
     }
 
-    /// Returns a condition that is true if the value is not empty.
     pub(super) fn truth(&self) -> Result<String, String> {
         match self.kind {
             ExpressionKind::Alerts(state) => Ok(count_expression(state)),
@@ -333,7 +330,6 @@ fn call(name: &str, arguments: &[Expression]) -> Result<Expression, String> {
     found.ok_or_else(|| format!("uses `{name}`"))
 }
 
-/// Converts a function of texts and numbers.
 fn call_filter(name: &str, arguments: &[Expression]) -> Option<Expression> {
     if !arguments.iter().all(is_scalar) {
         return None;
@@ -401,7 +397,6 @@ fn call_condition(name: &str, arguments: &[Expression]) -> Option<Expression> {
     Some(Expression::new(ExpressionKind::Bool, format!("({text})")))
 }
 
-/// Converts a function of labels and lists.
 fn call_collection(name: &str, arguments: &[Expression]) -> Option<Expression> {
     match (name, arguments) {
         ("join", [separator, list]) if list.kind == ExpressionKind::List => {

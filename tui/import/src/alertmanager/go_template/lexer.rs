@@ -12,7 +12,6 @@ pub(super) enum Token {
     /// A path of fields: of a variable such as `$x`, of the root for `$`, of the current value for
     /// `.`, or of the preceding parentheses for an empty name.
     Path(String, Vec<String>),
-    /// A function, a keyword or a constant.
     Word(String),
     Text(String),
     Number(String),
@@ -20,7 +19,6 @@ pub(super) enum Token {
     Close,
     Pipe,
     Comma,
-    /// `:=`
     Assign,
 }
 
