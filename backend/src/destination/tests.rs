@@ -15,8 +15,8 @@ use crate::{
         Annotation, Clause, Content, DestinationKind, Literal, NO_SNIPPETS, Name, Query, RecordId,
         Secret, Severity, Snippets, Status, TemplateLanguage, Trigger,
         destination::{
-            Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
-            Webhook, WebhookMethod,
+            Email, EventTemplates, FollowUp, Header, HeaderValue, Keep, MsTeams, PagerDuty,
+            ServiceNow, Slack, Webhook, WebhookMethod,
         },
     },
     message::{Context, Links, check_message, sample},
@@ -645,6 +645,52 @@ fn snippets_are_included_in_messages_but_not_in_addresses() {
     let fields = checked(&hook);
     let expected = ["type.webhook.url", "type.webhook.headers[x-name]"];
     assert_eq!(fields[..2], expected, "{fields:?}");
+}
+
+#[test]
+fn follow_up_contains_the_kept_values_that_it_uses() {
+    let snippets = Snippets::from([
+        ("plain".to_owned(), "{{ event.name }}".to_owned()),
+        ("issue".to_owned(), "{{ kept.issue }}".to_owned()),
+    ]);
+    for (url, payload, expected) in [
+        ("./{{ kept.issue }}", "{% include 'plain' %}", ""),
+        ("./x", "{{ kept.issue }} {% include 'issue' %}", ""),
+        (
+            "./x",
+            "{% include 'issue' %}",
+            "type.webhook.onClear.payload",
+        ),
+        ("./x", "{{ kept .issue }}", "type.webhook.onClear.payload"),
+        (
+            "./x",
+            "{{ kept.issue_key }}",
+            "type.webhook.onClear.payload",
+        ),
+        ("./{{ kept. issue }}", "", "type.webhook.onClear.url"),
+    ] {
+        let mut kind = webhook("", None);
+        let DestinationKind::Webhook(settings) = &mut kind else {
+            panic!("a webhook");
+        };
+        settings.on_clear = Some(Box::new(FollowUp {
+            url: url.into(),
+            payload: payload.into(),
+            ..FollowUp::default()
+        }));
+        let keep = Keep {
+            from: "key".into(),
+            is_secret: false,
+        };
+        settings.keep = [("issue".to_owned(), keep)].into();
+        let found = check(&kind, TemplateLanguage::Jinja, (None, &snippets));
+        let fields: Vec<_> = found.iter().map(|it| it.field.as_str()).collect();
+        let is_expected = match expected {
+            "" => fields.is_empty(),
+            field => fields.contains(&field),
+        };
+        assert!(is_expected, "{url} {payload}: {found:?}");
+    }
 }
 
 /// Returns links without a real signature, to test which messages contain links.

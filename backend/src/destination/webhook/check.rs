@@ -15,7 +15,7 @@ use crate::{
     destination::{
         DestinationType as _, SettingsChecker, oauth,
         tls::{self, Identity, IdentityError},
-        webhook::{address, header, is_template, keep},
+        webhook::{address, follow_up, header, is_template, keep},
     },
     domain::{
         Secret,
@@ -79,6 +79,8 @@ pub(super) fn check(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
     check_auth(webhook, checks);
     for (name, follow_up) in webhook.follow_ups() {
         check_follow_up(webhook, &format!("{name}.url"), follow_up, checks);
+        follow_up::check_names(&format!("{name}.url"), &follow_up.url, checks);
+        follow_up::check_names(&format!("{name}.payload"), &follow_up.payload, checks);
     }
     keep::check(webhook, checks);
     check_values(webhook, checks);

@@ -1,8 +1,12 @@
 //! Selects the request for a message: the main one, or the one for later messages of a thread.
 
-use crate::domain::{
-    Content,
-    destination::{FollowUp, KeptValues, Webhook},
+use crate::{
+    destination::SettingsChecker,
+    domain::{
+        Content, NO_SNIPPETS,
+        destination::{FollowUp, KeptValues, Webhook},
+    },
+    template::{AnyTemplate, KEPT_VALUES},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,13 +53,37 @@ pub(super) fn select<'a>(
 }
 
 fn uses_value(request: &FollowUp, name: &str) -> bool {
+    let texts = [&request.url, &request.payload];
+    texts.iter().any(|text| names_value(text, name))
+}
+
+/// Whether a template contains `kept.NAME`. A saved template contains each name that it uses; see
+/// [`check_names`].
+fn names_value(template: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_used = |rest: &str| {
         let after = rest.strip_prefix(name);
         after.is_some_and(|after| !after.starts_with(is_word))
     };
-    let texts = [&request.url, &request.payload].into_iter();
-    texts
-        .flat_map(|text| text.split("kept.").skip(1))
-        .any(is_used)
+    template.split(KEPT_VALUES).skip(1).any(is_used)
+}
+
+/// Checks that the template of a field contains the kept values that it uses, so that a message
+/// without them is recognized without rendering.
+pub(super) fn check_names(field: &str, template: &str, checks: &mut SettingsChecker<'_>) {
+    let snippets = if field.ends_with(".url") {
+        &NO_SNIPPETS
+    } else {
+        checks.snippets
+    };
+    // Invalid templates are reported with the other templates.
+    let parsed = AnyTemplate::parse_with(checks.language, template, snippets).ok();
+    let mut used = parsed.iter().flat_map(|it| it.names_under(KEPT_VALUES));
+    if let Some(name) = used.find(|name| !names_value(template, name)) {
+        let message = format!(
+            "uses `kept.{name}` through an included template or in another spelling; it must contain \
+             `kept.{name}`"
+        );
+        checks.add(field, message);
+    }
 }
