@@ -20,7 +20,7 @@ use bellwether_tests::{
 };
 use serde_json::{Value, json};
 
-use super::{RULES, store};
+use super::{rules::RULES, store};
 use crate::samples;
 
 const ROUTING_KEY: &str = "0123456789abcdef0123456789abcdef";

@@ -13,7 +13,7 @@ use bellwether_tests::{
 };
 use serde_json::{Value, json};
 
-use super::{RULES, store};
+use super::{rules::RULES, store};
 use crate::samples;
 
 /// Presets that send no closing without an item.

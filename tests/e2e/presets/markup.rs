@@ -8,7 +8,10 @@ use bellwether_tests::{
 };
 use serde_json::{Value, json};
 
-use super::{RULES, plain, store};
+use super::{
+    rules::{RULES, plain},
+    store,
+};
 
 /// Text that chats interpret as mentions, links or tags.
 const CALLS: &str = "@all @Channel @here @room @everyone @team @**all** <!channel> <!here> <users/all> \

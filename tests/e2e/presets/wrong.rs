@@ -8,7 +8,10 @@ use bellwether_tests::{
 };
 use serde_json::json;
 
-use super::{RULES, reply, store};
+use super::{
+    rules::{RULES, reply},
+    store,
+};
 
 /// Waits until the destination of a preset is failing, and returns its last error.
 async fn last_error(world: &World, file: &str) -> String {
