@@ -79,8 +79,7 @@ pub(super) fn check(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
     check_auth(webhook, checks);
     for (name, follow_up) in webhook.follow_ups() {
         check_follow_up(webhook, &format!("{name}.url"), follow_up, checks);
-        follow_up::check_names(&format!("{name}.url"), &follow_up.url, checks);
-        follow_up::check_names(&format!("{name}.payload"), &follow_up.payload, checks);
+        follow_up::check_names(name, follow_up, checks);
     }
     keep::check(webhook, checks);
     check_values(webhook, checks);

@@ -68,22 +68,22 @@ fn names_value(template: &str, name: &str) -> bool {
     template.split(KEPT_VALUES).skip(1).any(is_used)
 }
 
-/// Checks that the template of a field contains the kept values that it uses, so that a message
-/// without them is recognized without rendering.
-pub(super) fn check_names(field: &str, template: &str, checks: &mut SettingsChecker<'_>) {
-    let snippets = if field.ends_with(".url") {
-        &NO_SNIPPETS
-    } else {
-        checks.snippets
-    };
-    // Invalid templates are reported with the other templates.
-    let parsed = AnyTemplate::parse_with(checks.language, template, snippets).ok();
-    let mut used = parsed.iter().flat_map(|it| it.names_under(KEPT_VALUES));
-    if let Some(name) = used.find(|name| !names_value(template, name)) {
-        let message = format!(
-            "uses `kept.{name}` through an included template or in another spelling; it must contain \
-             `kept.{name}`"
-        );
-        checks.add(field, message);
+/// Checks that each template contains the kept values that it uses, so that a message without them
+/// is recognized without rendering.
+pub(super) fn check_names(field: &str, request: &FollowUp, checks: &mut SettingsChecker<'_>) {
+    for (part, template, snippets) in [
+        ("url", &request.url, &NO_SNIPPETS),
+        ("payload", &request.payload, checks.snippets),
+    ] {
+        // Invalid templates are reported with the other templates.
+        let parsed = AnyTemplate::parse_with(checks.language, template, snippets).ok();
+        let mut used = parsed.iter().flat_map(|it| it.names_under(KEPT_VALUES));
+        if let Some(name) = used.find(|name| !names_value(template, name)) {
+            let message = format!(
+                "uses `kept.{name}` through an included template or in another spelling; it must \
+                 contain `kept.{name}`"
+            );
+            checks.add(&format!("{field}.{part}"), message);
+        }
     }
 }

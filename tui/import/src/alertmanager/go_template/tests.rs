@@ -2,9 +2,19 @@
 
 use super::*;
 
+fn assert_conversions(rows: &[(&str, &str)]) {
+    for (text, expected) in rows {
+        assert_eq!(
+            convert_text(text, Language::Jinja).as_deref(),
+            Ok(*expected),
+            "{text}"
+        );
+    }
+}
+
 #[test]
-fn simple_templates_are_converted_to_jinja() {
-    for (text, expected) in [
+fn fields_and_functions_are_converted_to_jinja() {
+    assert_conversions(&[
         ("plain \"text\"", "plain \"text\""),
         (
             "{{ .Status }}",
@@ -33,6 +43,29 @@ fn simple_templates_are_converted_to_jinja() {
             "{{ (group.open_count if group else (0 if event.is_closed else 1)) }} of \
              {{ (group.count if group else 1) }}",
         ),
+        (
+            "{{ (index .Alerts 0).Labels.host }}",
+            "{{ event.dimensions.host }}",
+        ),
+        (
+            "{{ printf \"%s-%v\" .Receiver .CommonLabels.a }}",
+            "{{ \"%s-%s\"|format(destination.name, event.dimensions.a) }}",
+        ),
+        (
+            "{{ .CommonLabels.seconds | humanizeDuration }}",
+            "{{ event.dimensions.seconds|humanizeDuration }}",
+        ),
+        (
+            "{{ reReplaceAll \"a(.)\" \"$1\" .CommonLabels.x }}",
+            "{{ event.dimensions.x|regex_replace(\"a(.)\", \"$1\") }}",
+        ),
+        ("a{{/* a note */}}b {{- /* another */ -}} c", "abc"),
+    ]);
+}
+
+#[test]
+fn loops_and_conditions_are_converted_to_jinja() {
+    assert_conversions(&[
         (
             "{{ range .Alerts }}{{ .Labels.host }}: {{ .Annotations.description }};{{ end }}",
             "{% for alert1 in group.events|default([event], true) %}\
@@ -68,30 +101,7 @@ fn simple_templates_are_converted_to_jinja() {
             "{{ if and (gt (len .Alerts) 1) (not .CommonLabels.x) }}m{{ end }}",
             "{% if (((group.count if group else 1) > 1) and (not event.dimensions.x)) %}m{% endif %}",
         ),
-        (
-            "{{ (index .Alerts 0).Labels.host }}",
-            "{{ event.dimensions.host }}",
-        ),
-        (
-            "{{ printf \"%s-%v\" .Receiver .CommonLabels.a }}",
-            "{{ \"%s-%s\"|format(destination.name, event.dimensions.a) }}",
-        ),
-        (
-            "{{ .CommonLabels.seconds | humanizeDuration }}",
-            "{{ event.dimensions.seconds|humanizeDuration }}",
-        ),
-        (
-            "{{ reReplaceAll \"a(.)\" \"$1\" .CommonLabels.x }}",
-            "{{ event.dimensions.x|regex_replace(\"a(.)\", \"$1\") }}",
-        ),
-        ("a{{/* a note */}}b {{- /* another */ -}} c", "abc"),
-    ] {
-        assert_eq!(
-            convert_text(text, Language::Jinja).as_deref(),
-            Ok(expected),
-            "{text}"
-        );
-    }
+    ]);
 }
 
 #[test]
