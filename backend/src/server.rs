@@ -11,6 +11,7 @@ mod init;
 mod listener;
 mod memory;
 mod panics;
+mod reflection;
 mod work;
 
 use futures_util::future::BoxFuture;

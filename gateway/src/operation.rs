@@ -54,8 +54,8 @@ mod tag {
 /// Compiles all methods with an HTTP rule, in the order of the files.
 pub(crate) fn compile(files: &[pb::File], plan: &Plan) -> Result<Vec<Operation>, String> {
     let mut operations = Vec::new();
-    for file in files {
-        let comments = file.comments();
+    for file in files.iter().filter(|file| !file.service.is_empty()) {
+        let comments = file.comments().map_err(|error| error.to_string())?;
         for (service_at, service) in file.service.iter().enumerate() {
             let path = [tag::FILE_SERVICE, index(service_at)];
             let title = service.options.as_ref().map(|options| &*options.title);

@@ -17,7 +17,7 @@ mod sign_in;
 use std::{
     net::IpAddr,
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use bellwether_process::{
@@ -35,9 +35,8 @@ use crate::{
     alertmanager::{self as am, Paths},
     config::Config,
     dialect::Senders,
-    docs, limits,
+    limits,
     metrics::{Metrics, UNMATCHED},
-    openapi,
     operation::{self, Operation},
     owner::Owner,
     problem::Problem,
@@ -82,9 +81,15 @@ pub(crate) struct Handler {
     memory: Arc<Pool<Owner>>,
     /// Memory for bodies that must be read before the key is known, in KiB.
     pre_auth_body_memory: Arc<Pool<Owner>>,
-    openapi: Bytes,
-    docs: Bytes,
+    documents: OnceLock<Documents>,
     sign_in_page: Mutex<Option<(Instant, String)>>,
+}
+
+/// The reference, built for its first reader: it takes longer than the rest of the start.
+#[derive(Debug)]
+struct Documents {
+    openapi: Bytes,
+    page: Bytes,
 }
 
 enum RequestTarget<'p> {
@@ -135,7 +140,6 @@ impl Handler {
             router.add(&operation.method, &operation.template, at)?;
         }
         let name = |operation: &Operation| format!("{}/{}", operation.service, operation.name);
-        let document = openapi::build_document(&plan, &operations);
         let senders = Senders::new()?;
         let in_flight = Pool::new(config.max_in_flight);
         let names = operations
@@ -161,8 +165,7 @@ impl Handler {
             // body.
             memory: Pool::new(limits::BODIES_KIB.max(4 * config.body_limit_bytes.div_ceil(1024))),
             pre_auth_body_memory: Pool::new(limits::PRE_AUTH_BODIES_KIB),
-            openapi: document.to_string().into(),
-            docs: docs::render_page(&document).into(),
+            documents: OnceLock::new(),
             sign_in_page: Mutex::default(),
             plan,
             operations,

@@ -3,7 +3,6 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use bellwether_proto::{
-    FILE_DESCRIPTOR_SET,
     cloud::data_receiver_service_server::DataReceiverServiceServer,
     v1::{
         audit_service_server::AuditServiceServer, backup_service_server::BackupServiceServer,
@@ -46,7 +45,7 @@ use super::{
     direct::Direct,
     exposition::Exposition,
     front::Front,
-    panics,
+    panics, reflection,
     work::{TaskSet, run_while_leading},
 };
 use crate::{
@@ -593,9 +592,7 @@ impl Modules {
         let (reporter, health) = health_reporter();
         report_health(&reporter, &Condition::default(), false).await;
         services.add_service(health);
-        let internal = |error| Error::Internal(Box::new(error));
-        services.add_service(reflection_builder().build_v1().map_err(internal)?);
-        services.add_service(reflection_builder().build_v1alpha().map_err(internal)?);
+        reflection::add_services(&mut services);
         Ok((services.routes(), reporter))
     }
 }
@@ -609,13 +606,6 @@ fn known_labels() -> LabelValues {
         pings: [&["accepted"][..], &PingFailure::WORDS].concat(),
         purposes: RenderPurpose::ALL.map(RenderPurpose::as_str).into(),
     }
-}
-
-fn reflection_builder() -> tonic_reflection::server::Builder<'static> {
-    tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
 }
 
 const INTAKE: [&str; 2] = [

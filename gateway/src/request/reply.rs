@@ -5,8 +5,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use tonic::{Code, Status};
 
-use super::{Handler, Page};
-use crate::{dialect::DialectResponse, docs, problem::Problem};
+use super::{Documents, Handler, Page};
+use crate::{dialect::DialectResponse, docs, openapi, problem::Problem};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const CSV: &str = "text/csv; charset=utf-8";
@@ -94,6 +94,16 @@ impl Handler {
         }
     }
 
+    fn documents(&self) -> &Documents {
+        self.documents.get_or_init(|| {
+            let document = openapi::build_document(&self.plan, &self.operations);
+            Documents {
+                openapi: document.to_string().into(),
+                page: docs::render_page(&document).into(),
+            }
+        })
+    }
+
     pub(super) async fn page(&self, page: Page, request_headers: &HeaderMap) -> Reply {
         match page {
             Page::Healthz | Page::Healthy => Reply::ok(TEXT, "ok\n"),
@@ -113,8 +123,8 @@ impl Handler {
                     self.config.body_limit_bytes,
                 )),
             },
-            Page::Openapi => Reply::json(self.openapi.clone()),
-            Page::Docs => Reply::html(self.docs.clone()),
+            Page::Openapi => Reply::json(self.documents().openapi.clone()),
+            Page::Docs => Reply::html(self.documents().page.clone()),
             Page::Icon => Reply::ok(SVG, docs::ICON),
             Page::Topic(topic) => Reply::html(docs::topic::render_topic(topic)),
         }

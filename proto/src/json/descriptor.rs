@@ -63,8 +63,9 @@ pub struct File {
     pub enum_type: Vec<EnumType>,
     #[prost(message, repeated, tag = "6")]
     pub service: Vec<Service>,
-    #[prost(message, optional, tag = "9")]
-    pub source_code_info: Option<SourceCodeInfo>,
+    /// A `SourceCodeInfo`, which is most of the set and decoded only for its comments.
+    #[prost(bytes, tag = "9")]
+    pub source_code_info: Vec<u8>,
 }
 
 /// A message type, with the types declared inside it.
@@ -235,25 +236,29 @@ pub fn decode_files(sets: &[&[u8]]) -> Result<Vec<File>, DecodeError> {
 
 impl File {
     /// Returns the comments of the file by declaration.
-    pub fn comments(&self) -> Comments<'_> {
-        let locations = self.source_code_info.iter().flat_map(|info| &info.location);
-        let commented = locations.filter(|location| !location.leading_comments.is_empty());
-        Comments(
+    ///
+    /// # Errors
+    /// Returns an error if `source_code_info` is invalid.
+    pub fn comments(&self) -> Result<Comments, DecodeError> {
+        let info = SourceCodeInfo::decode(&*self.source_code_info)?;
+        let commented = info.location.into_iter();
+        let commented = commented.filter(|location| !location.leading_comments.is_empty());
+        Ok(Comments(
             commented
-                .map(|location| (location.path.as_slice(), location.leading_comments.as_str()))
+                .map(|location| (location.path, location.leading_comments))
                 .collect(),
-        )
+        ))
     }
 }
 
 /// The comments of a file by the path of the declaration.
 #[derive(Debug)]
-pub struct Comments<'a>(HashMap<&'a [i32], &'a str>);
+pub struct Comments(HashMap<Vec<i32>, String>);
 
-impl Comments<'_> {
+impl Comments {
     /// Returns the comment of a declaration, without indentation; empty if it has none.
     pub fn comment_at(&self, path: &[i32]) -> Box<str> {
-        let text = self.0.get(path).copied().unwrap_or_default();
+        let text = self.0.get(path).map(String::as_str).unwrap_or_default();
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         lines.join("\n").trim().into()
     }

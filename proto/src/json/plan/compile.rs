@@ -48,7 +48,7 @@ struct Declaration<'a, T> {
 
 #[derive(Default)]
 struct Declarations<'a> {
-    comments: Vec<Comments<'a>>,
+    comments: Vec<Comments>,
     messages: Vec<Declaration<'a, pb::MessageType>>,
     enums: Vec<Declaration<'a, pb::EnumType>>,
 }
@@ -69,21 +69,22 @@ impl Plan {
     pub fn from_files(files: &[pb::File]) -> Result<Self, CompileError> {
         let mut declarations = Declarations::default();
         for file in files {
-            declarations.add_file(file);
+            declarations.add_file(file)?;
         }
         declarations.compile()
     }
 }
 
 impl<'a> Declarations<'a> {
-    fn add_file(&mut self, file: &'a pb::File) {
-        self.comments.push(file.comments());
+    fn add_file(&mut self, file: &'a pb::File) -> Result<(), CompileError> {
+        self.comments.push(file.comments()?);
         for (at, message) in file.message_type.iter().enumerate() {
             self.add_message(&file.package, vec![tag::FILE_MESSAGE, index(at)], message);
         }
         for (at, item) in file.enum_type.iter().enumerate() {
             self.add_enum(&file.package, vec![tag::FILE_ENUM, index(at)], item);
         }
+        Ok(())
     }
 
     fn add_message(&mut self, scope: &str, path: Vec<i32>, item: &'a pb::MessageType) {
