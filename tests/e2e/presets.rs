@@ -1,6 +1,7 @@
 //! Tests of the presets in `tests/examples/presets`: the command stores them with only the host
 //! changed, and their messages are checked against the receivers' published rules.
 
+mod aws;
 mod incidents;
 mod kept;
 mod markup;

@@ -53,6 +53,15 @@ fn documents() -> Vec<(&'static str, Value)> {
             "params": {"resource": "alerts", "tenant": "a"},
         }},
     }}});
+    let signed = json!({"name": "signed", "type": {"webhook": {
+        "url": "https://sns.eu-central-1.amazonaws.com/",
+        "auth": {"aws": {
+            "accessKeyId": "AKIAIOSFODNN7EXAMPLE",
+            "secretAccessKey": "canary-key",
+            "region": "eu-central-1",
+            "service": "sns",
+        }},
+    }}});
     let rule = json!({"name": "r", "triggerNames": ["t"], "destinationNames": ["mail", "slack"],
         "message": "{{ event.summary|title }}", "templateLanguage": "JINJA"});
     vec![
@@ -61,17 +70,19 @@ fn documents() -> Vec<(&'static str, Value)> {
         ("destination", slack),
         ("destination", pagerduty),
         ("destination", webhook),
+        ("destination", signed),
         ("rule", rule),
     ]
 }
 
 /// Message types whose fields must all be covered, each with the resource and the path of an
 /// object.
-const WHOLE: [(&str, &str, &str); 4] = [
+const WHOLE: [(&str, &str, &str); 5] = [
     ("Email", "mail", "/type/email"),
     ("Slack", "slack", "/type/slack"),
     ("PagerDuty", "pager", "/type/pagerduty"),
     ("OAuth2Auth", "hook", "/type/webhook/auth/oauth2"),
+    ("AwsAuth", "signed", "/type/webhook/auth/aws"),
 ];
 
 fn message(name: &str) -> MessageType {
@@ -105,10 +116,11 @@ fn table_covers_every_field() {
 }
 
 /// Secret fields, by resource and path.
-const SECRETS: [(&str, &str); 3] = [
+const SECRETS: [(&str, &str); 4] = [
     ("slack", "/type/slack/token"),
     ("pager", "/type/pagerduty/routingKey"),
     ("hook", "/type/webhook/auth/oauth2/clientSecret"),
+    ("signed", "/type/webhook/auth/aws/secretAccessKey"),
 ];
 
 fn wrap_documents(documents: &[(&'static str, Value)]) -> Vec<Value> {

@@ -1,6 +1,7 @@
 //! Webhooks: a configurable, signed HTTP request.
 
 mod address;
+mod aws;
 mod check;
 mod document;
 mod expect;

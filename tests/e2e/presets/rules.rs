@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use bellwether_tests::receiver::{Received, Receiver, Reply};
 use serde_json::{Value, json};
 
+use super::aws::assert_aws_signature;
+
 /// The hostile text as it must appear on one line.
 const SHOWN: &str = "x\",\"y\":\"z\"} x-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
 
@@ -643,6 +645,41 @@ pub(super) const RULES: &[Rules] = &[
             let record = &it.json()["records"][0];
             whole(&record["value"]["summary"], 1_000);
             assert!(record["key"].as_str().unwrap().ends_with(":1"));
+        },
+    },
+    Rules {
+        file: "amazon-sns",
+        secret_path: "",
+        secret: "canary",
+        accepts: (200, "<PublishResponse/>"),
+        wrong: &[(403, "<ErrorResponse/>"), (404, "<ErrorResponse/>")],
+        check: |it, _| {
+            assert_aws_signature(it, "sns");
+            let fields = form(it, "/");
+            let names = ["Action", "Message", "TopicArn", "Version"];
+            assert_eq!(fields.keys().collect::<Vec<_>>(), names);
+            assert_eq!(
+                fields["TopicArn"],
+                "arn:aws:sns:eu-central-1:123456789012:alerts"
+            );
+            assert!(fields["Message"].contains("x\",\"y\""));
+        },
+    },
+    Rules {
+        file: "amazon-eventbridge",
+        secret_path: "",
+        secret: "canary",
+        accepts: (200, r#"{"FailedEntryCount":0,"Entries":[{"EventId":"1"}]}"#),
+        wrong: &[(400, r#"{"__type":"UnrecognizedClientException"}"#)],
+        check: |it, _| {
+            assert_aws_signature(it, "events");
+            assert_eq!(it.header("content-type"), "application/x-amz-json-1.1");
+            assert_eq!(it.header("x-amz-target"), "AWSEvents.PutEvents");
+            let entry = &it.json()["Entries"][0];
+            assert_eq!(entry["Source"], "bellwether");
+            let detail = entry["Detail"].as_str().unwrap();
+            let detail: Value = serde_json::from_str(detail).unwrap();
+            whole(&detail["summary"], 10_000);
         },
     },
     Rules {

@@ -311,7 +311,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::section(
             "#sign",
             "Authentication",
-            "Signature; basic, bearer, OAuth 2 or client certificate.",
+            "Signature; basic, bearer, OAuth 2, client certificate or AWS.",
         )
         .only_for("webhook"),
         FieldSpec::new(
@@ -323,7 +323,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.auth.basic.username",
             "User name",
             FieldKind::Text,
-            "Basic: user name, without a colon. Set at most one of the three methods.").only_for("webhook"),
+            "Basic: user name, without a colon. Set at most one method.").only_for("webhook"),
         FieldSpec::new(
             "type.webhook.auth.basic.password",
             "Password",
@@ -374,6 +374,26 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Private key",
             FieldKind::Secret,
             "Private key of the client certificate, unencrypted PEM. Paste it; line breaks are kept.").only_for("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.aws.accessKeyId",
+            "AWS key id",
+            FieldKind::Text,
+            "AWS Signature Version 4: id of the access key.").only_for("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.aws.secretAccessKey",
+            "AWS secret",
+            FieldKind::Secret,
+            "AWS: secret access key.").only_for("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.aws.region",
+            "AWS region",
+            FieldKind::Text,
+            "AWS: region, such as eu-central-1.").only_for("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.aws.service",
+            "AWS service",
+            FieldKind::Text,
+            "AWS: service in the signature, such as sns or events.").only_for("webhook"),
         FieldSpec::section(
             "#closings",
             "When the event changes or closes",

@@ -176,6 +176,20 @@ fn check_auth(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
             certificate,
             private_key,
         } => check_mtls(webhook, certificate, private_key, checks),
+        Auth::Aws {
+            access_key_id,
+            secret_access_key,
+            region,
+            service,
+        } => {
+            checks.check_setting("auth.aws.accessKeyId", access_key_id);
+            checks.check_secret("auth.aws.secretAccessKey", secret_access_key);
+            checks.check_setting("auth.aws.region", region);
+            checks.check_setting("auth.aws.service", service);
+            if webhook.compress {
+                checks.add("compress", "is not allowed with `auth.aws`");
+            }
+        }
     }
 }
 

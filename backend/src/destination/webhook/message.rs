@@ -118,7 +118,10 @@ fn escape(content_type: &str, language: TemplateLanguage) -> Escape {
 
 pub(super) fn is_json(content_type: &str) -> bool {
     let essence = media_type(content_type);
-    essence == JSON || essence == "text/json" || essence.ends_with("+json")
+    essence == JSON
+        || essence == "text/json"
+        || essence.ends_with("+json")
+        || essence.starts_with("application/x-amz-json-")
 }
 
 fn json_error(content_type: &str, body: &str) -> Option<String> {

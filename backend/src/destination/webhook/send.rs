@@ -7,7 +7,11 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, header};
 
 use super::{
-    Body, address, expect, follow_up::RequestKind, header as own_header, is_template, keep,
+    Body, address,
+    aws::{AccessKey, sign_request},
+    expect,
+    follow_up::RequestKind,
+    header as own_header, is_template, keep,
 };
 use crate::{
     destination::{
@@ -236,6 +240,25 @@ async fn with_auth(
                 certificate: certificate.clone(),
                 private_key: private_key.clone(),
             });
+            return Ok(attempt.exchange(request).await);
+        }
+        Some(Auth::Aws {
+            access_key_id: id,
+            secret_access_key: secret,
+            region,
+            service,
+        }) => {
+            let key = AccessKey {
+                id,
+                secret,
+                region,
+                service,
+            };
+            sign_request(&key, attempt, &mut request).map_err(|error| {
+                Box::new(unsendable_outcome(format!(
+                    "failed to sign the request: {error}"
+                )))
+            })?;
             return Ok(attempt.exchange(request).await);
         }
         Some(Auth::Bearer { token }) => format!("Bearer {}", token.reveal()),

@@ -206,7 +206,7 @@ fn auth_from_wire(wire: v1::WebhookAuth, violations: &mut Vec<Violation>) -> Opt
     let Some(auth) = wire.auth else {
         violations.push(Violation::new(
             "type.webhook.auth",
-            "is required: exactly one of basic, bearer, oauth2, mtls",
+            "is required: exactly one of basic, bearer, oauth2, mtls, aws",
         ));
         return None;
     };
@@ -229,6 +229,12 @@ fn auth_from_wire(wire: v1::WebhookAuth, violations: &mut Vec<Violation>) -> Opt
         WireAuth::Mtls(wire) => Auth::Mtls {
             certificate: wire.certificate,
             private_key: Secret::new(wire.private_key),
+        },
+        WireAuth::Aws(wire) => Auth::Aws {
+            access_key_id: wire.access_key_id,
+            secret_access_key: Secret::new(wire.secret_access_key),
+            region: wire.region,
+            service: wire.service,
         },
     })
 }

@@ -143,6 +143,17 @@ fn auth_to_wire(auth: Auth) -> v1::WebhookAuth {
             certificate,
             private_key: private_key.to_string(),
         }),
+        Auth::Aws {
+            access_key_id,
+            secret_access_key,
+            region,
+            service,
+        } => WireAuth::Aws(v1::AwsAuth {
+            access_key_id,
+            secret_access_key: secret_access_key.to_string(),
+            region,
+            service,
+        }),
     };
     v1::WebhookAuth { auth: Some(auth) }
 }

@@ -18,6 +18,8 @@ pub(super) const PRESETS: &[Preset] = files!(
     "presets",
     "yaml",
     "alertmanager",
+    "amazon-eventbridge",
+    "amazon-sns",
     "apprise",
     "better-stack",
     "cloudevents",

@@ -101,6 +101,9 @@ impl DestinationKind {
                     Some(Auth::Mtls { private_key, .. }) => {
                         field("auth.mtls.private_key", private_key);
                     }
+                    Some(Auth::Aws {
+                        secret_access_key, ..
+                    }) => field("auth.aws.secret_access_key", secret_access_key),
                 }
                 for Header { name, value } in &mut webhook.headers {
                     if let HeaderValue::Secret(secret) = value {

@@ -37,6 +37,13 @@ pub enum Auth {
         certificate: String,
         private_key: Secret,
     },
+    /// AWS Signature Version 4.
+    Aws {
+        access_key_id: String,
+        secret_access_key: Secret,
+        region: String,
+        service: String,
+    },
 }
 
 /// The request for a later message of a thread.

@@ -115,7 +115,7 @@ fn check_types(from: Reader<'_>) -> Result<(), Unreadable> {
         match tag {
             1 | 3 | 21 => drop(<i32 as TakeField>::take(tag, wire_type, from)?),
             2 | 5 | 7..=10 | 14 | 16 | 18..=20 | 27 => drop(from.read_text(wire_type)?),
-            6 | 11..=13 | 15 | 17 | 22 | 24..=26 | 28 => drop(from.read_bytes(wire_type)?),
+            6 | 11..=13 | 15 | 17 | 22 | 24..=26 | 28 | 30 => drop(from.read_bytes(wire_type)?),
             4 => drop(Header::read(from.read_message(wire_type)?)?),
             23 => drop(WebhookExtras::read(from.read_message(wire_type)?)?),
             29 => drop(MailExtras::read(from.read_message(wire_type)?)?),
@@ -146,11 +146,14 @@ record! {
         25 bearer = seal_auth(it, 25, secrets),
         26 client_secret = seal_auth(it, 26, secrets),
         28 private_key = seal_auth(it, 28, secrets),
+        30 aws_key = seal_auth(it, 30, secrets),
     } => {
         let WebhookExtras {
             mut auth, on_clear, values, expect, compress, test_effect, on_update, keep,
         } = more;
-        let sealed = [(24, password), (25, bearer), (26, client_secret), (28, private_key)];
+        let sealed = [
+            (24, password), (25, bearer), (26, client_secret), (28, private_key), (30, aws_key),
+        ];
         if let Some(auth) = &mut auth {
             open_auth(auth, sealed, secrets)?;
         }
@@ -182,6 +185,7 @@ fn secret_field(auth: &Auth) -> (u32, &'static str) {
         Auth::Bearer { .. } => (25, "webhook.auth.bearer.token"),
         Auth::OAuth2 { .. } => (26, "webhook.auth.oauth2.client_secret"),
         Auth::Mtls { .. } => (28, "webhook.auth.mtls.private_key"),
+        Auth::Aws { .. } => (30, "webhook.auth.aws.secret_access_key"),
     }
 }
 
@@ -199,13 +203,17 @@ fn seal_auth(webhook: &Webhook, tag: u32, secrets: Secrets<'_>) -> Option<Vec<u8
     | Auth::Mtls {
         private_key: secret,
         ..
+    }
+    | Auth::Aws {
+        secret_access_key: secret,
+        ..
     }) = auth;
     (place == tag).then(|| secrets.seal(name, secret)).flatten()
 }
 
 fn open_auth(
     auth: &mut Auth,
-    sealed: [(u32, Option<Vec<u8>>); 4],
+    sealed: [(u32, Option<Vec<u8>>); 5],
     secrets: Secrets<'_>,
 ) -> Option<()> {
     let (tag, name) = secret_field(auth);
@@ -221,6 +229,10 @@ fn open_auth(
     }
     | Auth::Mtls {
         private_key: secret,
+        ..
+    }
+    | Auth::Aws {
+        secret_access_key: secret,
         ..
     }) = auth;
     *secret = secrets.open(name, sealed)?;
@@ -426,7 +438,16 @@ mod tests {
             *audience = text("https://api.example/");
             *params = [(text("resource"), text("x"))].into();
         }
-        kinds.push(webhook);
+        let mut signed = webhook.clone();
+        if let DestinationKind::Webhook(webhook) = &mut signed {
+            webhook.auth = Some(Box::new(Auth::Aws {
+                access_key_id: text("AK"),
+                secret_access_key: Secret::default(),
+                region: text("eu-central-1"),
+                service: text("sns"),
+            }));
+        }
+        kinds.extend([webhook, signed]);
         for kind in kinds {
             let mut to = Writer::new(Secrets::LeftOut);
             kind.write(&mut to);

@@ -84,9 +84,10 @@ enum AuthCode {
     Bearer,
     OAuth2,
     Mtls,
+    Aws,
 }
 
-numbers! { AuthCode { 1 Basic, 2 Bearer, 3 OAuth2, 4 Mtls } }
+numbers! { AuthCode { 1 Basic, 2 Bearer, 3 OAuth2, 4 Mtls, 5 Aws } }
 
 macro_rules! of_auth {
     ($auth:expr, $($pattern:pat_param)|+ => $text:expr) => {
@@ -104,16 +105,21 @@ record! {
             Auth::Bearer { .. } => AuthCode::Bearer,
             Auth::OAuth2 { .. } => AuthCode::OAuth2,
             Auth::Mtls { .. } => AuthCode::Mtls,
+            Auth::Aws { .. } => AuthCode::Aws,
         },
         2 name = of_auth!(
             it,
-            Auth::Basic { username: name, .. } | Auth::OAuth2 { client_id: name, .. } => name
+            Auth::Basic { username: name, .. }
+                | Auth::OAuth2 { client_id: name, .. }
+                | Auth::Aws { access_key_id: name, .. } => name
         ),
         3 token_url = of_auth!(it, Auth::OAuth2 { token_url, .. } => token_url),
         4 scope = of_auth!(it, Auth::OAuth2 { scope, .. } => scope),
         5 certificate = of_auth!(it, Auth::Mtls { certificate, .. } => certificate),
         6 audience = of_auth!(it, Auth::OAuth2 { audience, .. } => audience),
         7 params = if let Auth::OAuth2 { params, .. } = it { Some(params) } else { None },
+        8 region = of_auth!(it, Auth::Aws { region, .. } => region),
+        9 service = of_auth!(it, Auth::Aws { service, .. } => service),
     } => Some(match word {
         AuthCode::Basic => Auth::Basic { username: name, password: Secret::default() },
         AuthCode::Bearer => Auth::Bearer { token: Secret::default() },
@@ -126,6 +132,12 @@ record! {
             params,
         },
         AuthCode::Mtls => Auth::Mtls { certificate, private_key: Secret::default() },
+        AuthCode::Aws => Auth::Aws {
+            access_key_id: name,
+            secret_access_key: Secret::default(),
+            region,
+            service,
+        },
     })
 }
 

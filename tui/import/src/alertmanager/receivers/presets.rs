@@ -132,12 +132,12 @@ impl Writer<'_> {
             "opsgenie" => self.convert_opsgenie(config)?,
             "pushover" => self.convert_pushover(config)?,
             "rocketchat" => self.convert_rocket_chat(config)?,
+            "sns" => self.convert_sns(config)?,
             "telegram" => self.convert_telegram(config)?,
             "victorops" => self.convert_splunk_on_call(config)?,
             "webex" => self.convert_webex(config)?,
             kind => {
                 let why = match kind {
-                    "sns" => "Amazon SNS requires requests signed with AWS Signature Version 4",
                     "wechat" => {
                         "a WeChat application requires a token exchange; a group robot is in the \
                          preset `wecom`"
@@ -229,6 +229,58 @@ impl Writer<'_> {
         }
         let channel = required_json_text(config, "channel", &draft)?;
         Ok(draft.with_field("channel", &channel))
+    }
+
+    fn convert_sns(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
+        let mut signing = config.take_object("sigv4")?;
+        let mut required = |name| {
+            let found = signing.take_text(name)?.filter(|text| !text.is_empty());
+            if found.is_none() {
+                let why = "is not set; set it in the destination's `auth.aws`";
+                self.imported.record_omission(&signing.path_of(name), why);
+            }
+            Ok(found)
+        };
+        let region = required("region")?.unwrap_or_else(|| "us-east-1".to_owned());
+        let key_id = required("access_key")?.unwrap_or_else(|| "ACCESS_KEY_ID".to_owned());
+        let secret = match read_secret(&mut signing, "secret_key")? {
+            Some(secret) => self.secret_value(secret, "secret_key"),
+            None => self.placeholder(&signing.path_of("secret_key"), "secret_key", "SECRET"),
+        };
+        signing.finish(self.imported);
+        let default = format!("https://sns.{region}.amazonaws.com");
+        let url = config.take_text("api_url")?.unwrap_or(default);
+        let mut draft = PresetDraft::new("amazon-sns").with_url(&base_url(&url));
+        draft.webhook()["auth"]["aws"] = json!({
+            "accessKeyId": key_id, "secretAccessKey": secret, "region": region, "service": "sns",
+        });
+        let mut target = None;
+        for (name, parameter) in [
+            ("topic_arn", "TopicArn"),
+            ("target_arn", "TargetArn"),
+            ("phone_number", "PhoneNumber"),
+        ] {
+            let path = config.path_of(name);
+            let Some(text) = config.take_text(name)?.filter(|text| !text.is_empty()) else {
+                continue;
+            };
+            let text = text
+                .replace(':', "%3A")
+                .replace('/', "%2F")
+                .replace('+', "%2B");
+            let text = go_template::convert_text(&text, draft.language())
+                .map_err(|why| template_error(&path, &why))?;
+            target = Some(format!("{parameter}={text}&Message="));
+        }
+        let target = target.ok_or_else(|| {
+            let why = "is required unless `target_arn` or `phone_number` is set";
+            invalid_field_error(&config.path_of("topic_arn"), why)
+        })?;
+        Ok(draft.with_payload(|payload| {
+            let (start, rest) = payload.split_once("TopicArn=").unwrap_or((payload, ""));
+            let (_, message) = rest.split_once("&Message=").unwrap_or_default();
+            format!("{start}{target}{message}")
+        }))
     }
 
     fn convert_telegram(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
@@ -465,6 +517,30 @@ mod tests {
     }
 
     #[test]
+    fn sns_requests_are_signed_and_have_the_configured_target() {
+        let signing = json!({"region": "eu-west-1", "access_key": "AK", "secret_key": "s"});
+        for (field, target, expected) in [
+            (
+                "topic_arn",
+                "arn:aws:sns:eu-west-1:1:t",
+                "&TopicArn=arn%3Aaws%3Asns%3Aeu-west-1%3A1%3At&Message={{event.severity}}",
+            ),
+            (
+                "phone_number",
+                "+15550000001",
+                "&PhoneNumber=%2B15550000001&Message={{event.severity}}",
+            ),
+        ] {
+            let found = webhook_fields("sns", &json!({"sigv4": signing, field: target}));
+            assert_eq!(found["url"], "https://sns.eu-west-1.amazonaws.com/");
+            assert_eq!(found["auth"]["aws"]["accessKeyId"], "AK");
+            assert_eq!(found["auth"]["aws"]["region"], "eu-west-1");
+            let payload = found["payload"].as_str().unwrap();
+            assert!(payload.contains(expected), "{payload}");
+        }
+    }
+
+    #[test]
     fn global_settings_and_files_are_used() {
         let global = json!({"opsgenie_api_key": "k", "opsgenie_api_url": "https://o.example"});
         let (body, _) = import_receiver("opsgenie", &json!({}), &global, true);
@@ -484,7 +560,7 @@ mod tests {
 
     #[test]
     fn receivers_that_sign_or_exchange_tokens_are_omitted() {
-        for kind in ["sns", "wechat", "surprise"] {
+        for kind in ["wechat", "surprise"] {
             let (body, left_out) = import_receiver(kind, &json!({"a": 1}), &Value::Null, true);
             assert_eq!(body, Value::Null, "{kind}");
             assert_eq!(left_out[0], format!("receivers[0].{kind}_configs[0]"));
