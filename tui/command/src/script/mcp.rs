@@ -40,13 +40,10 @@ const WRITES: &str = " A tool that writes changes nothing: it returns the effect
     5 minutes. A write that covers more than 20 events is refused; a person can make it in the \
     console.";
 
-/// Codes of JSON-RPC.
-mod code {
-    pub(super) const PARSE_ERROR: i32 = -32_700;
-    pub(super) const INVALID_REQUEST: i32 = -32_600;
-    pub(super) const METHOD_NOT_FOUND: i32 = -32_601;
-    pub(super) const INVALID_PARAMS: i32 = -32_602;
-}
+const PARSE_ERROR: i32 = -32_700;
+const INVALID_REQUEST: i32 = -32_600;
+const METHOD_NOT_FOUND: i32 = -32_601;
+const INVALID_PARAMS: i32 = -32_602;
 
 /// Serves one client until it closes standard input.
 pub(super) async fn run_mcp(arguments: &McpArguments, settings: &Settings) -> Result<(), Failure> {
@@ -127,7 +124,7 @@ impl Session<'_> {
             serde_json::from_slice::<Value>(&line).map_err(|error| error.to_string())
         });
         let (id, handled) = match parsed {
-            Err(why) => (Value::Null, Err((code::PARSE_ERROR, why))),
+            Err(why) => (Value::Null, Err((PARSE_ERROR, why))),
             Ok(message) => {
                 let id = message.get("id").cloned();
                 match message["method"].as_str() {
@@ -138,7 +135,7 @@ impl Session<'_> {
                     }
                     None => {
                         let why = "expected one JSON-RPC request or notification";
-                        let error = (code::INVALID_REQUEST, why.to_owned());
+                        let error = (INVALID_REQUEST, why.to_owned());
                         (id.unwrap_or_default(), Err(error))
                     }
                 }
@@ -161,7 +158,7 @@ impl Session<'_> {
             "tools/call" => self.call_tool(params).await,
             _ => {
                 let why = format!("unknown method {}", quote_for_message(method));
-                Err((code::METHOD_NOT_FOUND, why))
+                Err((METHOD_NOT_FOUND, why))
             }
         }
     }
@@ -226,13 +223,13 @@ impl Session<'_> {
             _ if name == CONFIRM && self.can_write => self.confirm(&arguments["token"]).await,
             Some(tool) if !self.is_offered(&tool) => {
                 let why = format!("`{name}` is offered only by `bellwether mcp --write`");
-                return Err((code::INVALID_PARAMS, why));
+                return Err((INVALID_PARAMS, why));
             }
             Some(tool) if tool.is_write => self.propose(&tool, &arguments).await,
             Some(tool) => self.read(&tool, &arguments).await,
             None => {
                 let why = format!("unknown tool {}", quote_for_message(name));
-                return Err((code::INVALID_PARAMS, why));
+                return Err((INVALID_PARAMS, why));
             }
         };
         let (is_error, texts) = match done {
@@ -254,7 +251,7 @@ impl Session<'_> {
 
     /// Returns the effect of a write, with the token that confirms it.
     async fn propose(&mut self, tool: &Tool, arguments: &Value) -> Result<Vec<String>, String> {
-        let request = tool.parse_write(arguments)?;
+        let request = tool.parse_request(arguments)?;
         let read_effect = async |api: &mut Api| effect_of(api, &tool.method, &request).await;
         let effect = self.with_api(read_effect).await?;
         let count = effect.count_within_limit()?;
@@ -264,10 +261,11 @@ impl Session<'_> {
             let check = async |api: &mut Api| api.call(&tool.service, &tool.method, &trial).await;
             self.with_api(check).await?;
         }
-        let token = self.pending.add(tool, request, count, Instant::now());
+        let method = (&*tool.service, &*tool.method);
+        let token = self.pending.add(method, request, count, Instant::now());
         let what = format!(
-            "Nothing has changed yet. This write covers {count} events, as shown below. To perform \
-             it, call `{CONFIRM}` with the token `{token}` within 5 minutes."
+            "Nothing has changed yet. Events that this write covers: {count}, as shown below. To \
+             perform it, call `{CONFIRM}` with the token `{token}` within 5 minutes."
         );
         let mut texts = vec![what];
         texts.extend(fit_into_reply(effect.shown));

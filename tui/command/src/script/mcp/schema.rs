@@ -6,10 +6,12 @@ use bellwether_proto::json::{
 };
 use serde_json::{Map, Value, json};
 
-use super::write::HIDDEN;
-
+/// Fields that skip a check of the service, or the write itself.
+pub(super) const HIDDEN: [&str; 2] = ["allowBroad", "validateOnly"];
 /// Levels of messages below the request that are described.
 const DEPTH: usize = 2;
+/// Maximum number of fields of a message that is described below the first level.
+const INNER_FIELDS: usize = 12;
 const SENTENCES: usize = 2;
 
 pub(super) fn request_schema(plan: &Plan, input: MessageId) -> Value {
@@ -69,6 +71,10 @@ fn field_schema(plan: &Plan, field: &FieldPlan, depth: usize) -> Value {
     schema
 }
 
+fn is_described(plan: &Plan, id: MessageId, depth: usize) -> bool {
+    depth == DEPTH || depth > 0 && plan.messages[id].fields.len() <= INNER_FIELDS
+}
+
 fn value_schema(plan: &Plan, kind: Kind, depth: usize) -> Value {
     match kind {
         Kind::Bool => json!({"type": "boolean"}),
@@ -80,7 +86,7 @@ fn value_schema(plan: &Plan, kind: Kind, depth: usize) -> Value {
             json!({"type": "string", "enum": names})
         }
         Kind::Message(id) => match plan.messages[id].shape {
-            Shape::Plain if depth > 0 => message_schema(plan, id, depth - 1),
+            Shape::Plain if is_described(plan, id, depth) => message_schema(plan, id, depth - 1),
             Shape::Plain | Shape::Any | Shape::Struct => json!({"type": "object"}),
             Shape::Timestamp => json!({"type": "string", "format": "date-time"}),
             Shape::Duration => json!({"type": "string", "pattern": "^[0-9.]+s$"}),

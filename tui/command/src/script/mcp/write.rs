@@ -9,8 +9,6 @@ use bellwether_tui::api::{Api, CallError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::tool::Tool;
-
 /// Maximum number of events that a write of an agent covers.
 const EVENTS_MAX: usize = 20;
 const VALIDITY: Duration = Duration::from_secs(300);
@@ -19,9 +17,6 @@ const TOKENS_MAX: usize = 100;
 /// Period in which the events of a silence's condition are counted, including closed ones.
 const PAST_MS: i64 = 7 * 86_400_000;
 const SEARCH_PAGE: usize = 500;
-
-/// Fields that skip a check of the service, or the write itself.
-pub(super) const HIDDEN: [&str; 2] = ["allowBroad", "validateOnly"];
 
 /// Methods whose covered events [`effect_of`] counts.
 pub(super) const WRITES: [&str; 12] = [
@@ -39,10 +34,6 @@ pub(super) const WRITES: [&str; 12] = [
     "UpdateSilence",
 ];
 
-pub(super) fn has_known_effect(method: &str) -> bool {
-    WRITES.contains(&method)
-}
-
 #[derive(Debug)]
 pub(super) struct Effect {
     /// Number of covered events; `None` if it is unknown.
@@ -57,17 +48,15 @@ impl Effect {
     /// # Errors
     /// Returns an error if there are too many events for an agent, or if their number is unknown.
     pub(super) fn count_within_limit(&self) -> Result<usize, String> {
-        match self.count {
-            Some(count) if count <= EVENTS_MAX => Ok(count),
-            Some(count) => Err(format!(
-                "refused: this would cover {count} events, and the limit for an agent is \
-                 {EVENTS_MAX}; a person must do this in the console"
-            )),
-            None => Err(format!(
-                "refused: the number of events that this would cover is too large or unknown, and \
-                 the limit for an agent is {EVENTS_MAX}; a person must do this in the console"
-            )),
-        }
+        let covered = match self.count {
+            Some(count) if count <= EVENTS_MAX => return Ok(count),
+            Some(count) => format!("{count} events"),
+            None => "too many events, or an unknown number".to_owned(),
+        };
+        Err(format!(
+            "refused: this would cover {covered}, and the limit for an agent is {EVENTS_MAX}; a \
+             person must do this in the console"
+        ))
     }
 }
 
@@ -212,14 +201,11 @@ impl PendingWrites {
     /// allow the confirmation.
     pub(super) fn add(
         &mut self,
-        tool: &Tool,
+        (service, method): (&str, &str),
         request: Value,
         count: usize,
         now: Instant,
     ) -> String {
-        let Tool {
-            service, method, ..
-        } = tool.clone();
         let token = format!("{method}-{count}-events-{:016x}", rand::random::<u64>());
         if self.0.len() == TOKENS_MAX {
             self.0.remove(0);
@@ -227,8 +213,8 @@ impl PendingWrites {
         self.0.push(PendingWrite {
             token: token.clone(),
             until: now + VALIDITY,
-            service,
-            method,
+            service: service.into(),
+            method: method.into(),
             request,
         });
         token
@@ -244,22 +230,18 @@ impl PendingWrites {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::tool::operator_tools, *};
+    use super::*;
 
     #[test]
     fn token_is_valid_once_and_for_five_minutes() {
-        let tools = operator_tools().unwrap();
-        let tool = tools.iter().find(|it| it.method == "SetStatus").unwrap();
+        let method = ("EventManagementService", "SetStatus");
         let (mut pending, now) = (PendingWrites::default(), Instant::now());
-        let add = |pending: &mut PendingWrites| pending.add(tool, json!({}), 3, now);
+        let add = |pending: &mut PendingWrites| pending.add(method, json!({}), 3, now);
         let token = add(&mut pending);
         assert!(token.starts_with("SetStatus-3-events-"), "{token}");
         let late = now + Duration::from_secs(299);
         let taken = pending.take(&token, late).unwrap();
-        assert_eq!(
-            (&*taken.service, &*taken.method),
-            ("EventManagementService", "SetStatus")
-        );
+        assert_eq!((&*taken.service, &*taken.method), method);
         assert!(pending.take(&token, late).is_none());
         let token = add(&mut pending);
         assert!(pending.take(&token, now + VALIDITY).is_none());
