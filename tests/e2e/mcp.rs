@@ -5,7 +5,13 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Stdio},
 };
 
-use bellwether_tests::{eventually::eventually_blocking, rest::Rest, world::World};
+use bellwether_tests::{
+    eventually::{eventually, eventually_blocking},
+    receiver::Receiver,
+    rest::Rest,
+    world::World,
+};
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::samples;
@@ -237,6 +243,68 @@ async fn agent_acknowledges_listed_events_after_confirmation() {
     let query = json!({"query": {"filter": "acknowledged=true"}});
     let found = rest.post("/v1/events:count", &query).await.ok();
     assert_eq!(found["count"], 2, "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agent_leaves_a_large_group_and_its_messages_to_a_person() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    samples::disks_to_hook(&rest, &receiver).await;
+    let mut rule = samples::rule("page", "disk", "hook", "");
+    rule["group"] = json!({"by": ["name"], "wait": "0s", "interval": "10s"});
+    rest.post("/v1/notification/rules", &rule).await.ok();
+    send_storm(&rest).await;
+    let group = eventually("the group of all events about disks", async || {
+        let listed = rest.get("/v1/notification/groups").await.ok();
+        let group = &listed["groups"][0];
+        (group["openCount"] == 30).then(|| group["id"].clone())
+    })
+    .await;
+    let delivery = eventually("a delivery about the group", async || {
+        let listed = rest.get("/v1/notification/deliveries").await.ok();
+        let id = &listed["deliveries"][0]["id"];
+        id.is_string().then(|| id.clone())
+    })
+    .await;
+    let mut agent = Agent::start(&world, &["--write"]);
+    let change = json!({"id": group, "acknowledged": true});
+    let error = agent.call("SetGroupStatus", &change).unwrap_err();
+    assert!(error.contains("30 events"), "{error}");
+    for tool in ["RetryDelivery", "CancelDelivery"] {
+        let error = agent.call(tool, &json!({"id": delivery})).unwrap_err();
+        assert!(error.contains("30 events"), "{tool}: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agent_extends_and_deletes_a_silence() {
+    let world = World::start();
+    let rest = world.rest();
+    let draft = silence("one", "host=db-1")["silence"].take();
+    let named = [("bellwether-agent", "scripts 7")];
+    let stored = rest.try_send(
+        Method::POST,
+        "/v1/notification/silences",
+        &named,
+        draft.to_string(),
+    );
+    stored.await.unwrap().ok();
+    let mut agent = Agent::start(&world, &["--write"]);
+    for (tool, arguments) in [
+        ("ExtendSilence", json!({"name": "one", "duration": "600s"})),
+        ("DeleteSilence", json!({"name": "one"})),
+    ] {
+        assert_eq!(silence_names(&rest).await, ["one"]);
+        let token = agent.propose(tool, &arguments);
+        agent.call("confirm", &json!({"token": token})).unwrap();
+    }
+    assert_eq!(silence_names(&rest).await, [""; 0]);
+    let audit = rest.get("/v1/audit?kinds=silence").await.ok();
+    let entries = audit["entries"].as_array().unwrap().iter();
+    let agents: Vec<_> = entries.map(|it| it["agent"].as_str().unwrap()).collect();
+    let own = "test?-agent 1.2";
+    assert_eq!(agents, [own, own, "scripts 7"], "{audit}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
