@@ -12,6 +12,8 @@ pub const EVENTS_PER_REQUEST_MAX: usize = 1_000;
 pub const DIALECT_EVENTS_MAX: usize = bellwether_proto::bulk::EVENTS_MAX + 1;
 /// Maximum number of items in one request to annotate or to change statuses.
 pub const ITEMS_PER_REQUEST_MAX: usize = 1_000;
+/// Maximum length of the name that a calling program gives itself, in characters.
+pub const AGENT_CHARS_MAX: usize = 100;
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub use bellwether_proto::bulk::BYTES_MAX as DIALECT_BYTES_MAX;
 /// Maximum number of deliveries counted per state if there is no filter.

@@ -60,6 +60,10 @@ pub use self::zenoss::cloud;
 /// The `domain` of every `google.rpc.ErrorInfo`. `docs/troubleshooting.md` explains each `reason`.
 pub const ERROR_DOMAIN: &str = "bellwether";
 
+/// The metadata key and header in which a program such as an AI agent names itself. The audit log
+/// records the name beside the client.
+pub const AGENT_KEY: &str = "bellwether-agent";
+
 /// The encoded `google.protobuf.FileDescriptorSet` of all files, with imports, comments and the
 /// `google.api.http` options.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

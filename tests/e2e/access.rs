@@ -177,7 +177,14 @@ async fn oversized_requests_are_rejected() {
 async fn gateway_pages_need_no_key() {
     let world = World::start();
     let bare = world.rest().with_key(None);
-    for path in ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"] {
+    for path in [
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+        "/docs",
+        "/llms.txt",
+    ] {
         let answer = bare.get(path).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
     }

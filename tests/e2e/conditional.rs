@@ -63,6 +63,8 @@ async fn unchanged_resource_is_304_without_a_body() {
         "/v1/notification/deliveries",
         "/openapi.json",
         "/docs",
+        "/llms.txt",
+        "/docs/filters.md",
     ];
     for path in paths {
         let first = rest.get(path).await;

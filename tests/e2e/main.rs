@@ -49,6 +49,7 @@ mod lives;
 mod mail;
 mod manual;
 mod mappings;
+mod mcp;
 mod metrics;
 mod model;
 mod nodes;

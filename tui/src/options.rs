@@ -169,6 +169,8 @@ pub struct Options {
     pub key: Option<Key>,
     /// Reads the key again before each connection and periodically; `None` if it never changes.
     pub renewal: Option<Renewal>,
+    /// Name of the program on whose behalf calls are made, for the audit log.
+    pub agent: Option<MetadataValue<Ascii>>,
     /// Whether to ping the service, so that a broken connection is detected within 3 s. For a
     /// service in this process, pings would only wake an idle console.
     pub keep_alive: bool,
@@ -222,6 +224,7 @@ impl Options {
             endpoint,
             key: None,
             renewal: None,
+            agent: None,
             keep_alive: true,
             read_only: false,
             mouse: true,

@@ -221,6 +221,7 @@ impl AuditLog {
                 scope: Arc::default(),
                 client: call.client.clone(),
                 address: call.address,
+                agent: String::new(),
                 method: call.method,
                 time_ms: now_ms,
             };

@@ -248,6 +248,7 @@ impl SignLinks for SignedLinks {
         let by = Actor {
             client: Name::for_contact(contact).to_string(),
             address: None,
+            agent: String::new(),
             method: ACKNOWLEDGE,
             time_ms: self.clock.now_ms(),
             scope: Arc::default(),

@@ -82,6 +82,7 @@ pub async fn store_initial(store: &Store, clock: &dyn Clock, config: &Config) ->
     let author = Actor {
         client: FILE.into(),
         address: None,
+        agent: String::new(),
         method: "",
         time_ms: now_ms,
         scope: Arc::new(KeyScope::default()),

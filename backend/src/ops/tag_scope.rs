@@ -205,6 +205,7 @@ mod tests {
         let by = Actor {
             client: "db".into(),
             address: None,
+            agent: String::new(),
             method: "",
             time_ms: 0,
             scope: Arc::new(scope),
@@ -283,6 +284,7 @@ mod tests {
         let scope = TagScope(Arc::new(Actor {
             client: "db".into(),
             address: None,
+            agent: String::new(),
             method: "",
             time_ms: 0,
             scope: Arc::new(scope),

@@ -76,6 +76,7 @@ impl LinkApi {
                 .map(|it| Name::for_contact(it).to_string())
                 .unwrap_or_default(),
             address,
+            agent: String::new(),
             method,
             time_ms: self.links.now_ms(),
             scope: Arc::default(),

@@ -42,6 +42,7 @@ pub fn create_client<'a>(
         let author = Actor {
             client: COMMAND.into(),
             address: None,
+            agent: String::new(),
             method: "",
             time_ms: clock.now_ms(),
             scope: Arc::new(KeyScope::default()),

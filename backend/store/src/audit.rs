@@ -17,6 +17,8 @@ tokio::task_local! {
 pub struct Actor {
     pub client: String,
     pub address: Option<IpAddr>,
+    /// The name that the calling program gave itself; empty if none.
+    pub agent: String,
     pub method: &'static str,
     pub time_ms: i64,
     pub scope: Arc<KeyScope>,
@@ -54,6 +56,7 @@ impl Actor {
             time_ms: self.time_ms,
             client: self.client.clone(),
             address: self.address,
+            agent: self.agent.clone(),
             method: self.method.trim_start_matches('/').to_owned(),
             action,
             kind: String::new(),

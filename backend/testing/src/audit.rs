@@ -12,6 +12,7 @@ pub fn audit_entry() -> AuditEntry {
     let by = Actor {
         client: "jane".into(),
         address: Some([192, 0, 2, 7].into()),
+        agent: String::new(),
         method: "/bellwether.v1.TriggerService/UpdateTrigger",
         time_ms: 1_800_000_000_000,
         scope: std::sync::Arc::default(),

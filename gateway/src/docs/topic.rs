@@ -18,6 +18,20 @@ pub(crate) fn render_topic(topic: &Topic) -> String {
     html_document(&title, &contents, &main, "")
 }
 
+/// Lists the topics as Markdown, in the format of `llms.txt`.
+pub(crate) fn list_for_models() -> String {
+    let mut list =
+        "# Bellwether\n\n> A notification and event service: it ingests events, applies \
+                    rules that decide who is notified, and sends messages.\n\n## Reference\n\n"
+            .to_owned();
+    for topic in TOPICS {
+        let (name, title) = (topic.name, topic.title());
+        writeln!(list, "- [{title}](/docs/{name}.md)").expect(INFALLIBLE);
+    }
+    list.push_str("\n## Interface\n\n- [OpenAPI](/openapi.json): every REST operation\n");
+    list
+}
+
 pub(super) fn topic_links(shown: Option<&Topic>) -> String {
     let link = |topic: &Topic| {
         let (name, title) = (topic.name, escape_html(topic.title()));

@@ -1,17 +1,19 @@
 //! Copies the listed HTTP headers to gRPC metadata and back.
 
 use bellwether_process::listen::{FORWARDED_FOR, REQUEST_ID};
+use bellwether_proto::AGENT_KEY;
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use tonic::metadata::MetadataMap;
 
 use super::Exchange;
 
-const REQUEST_HEADERS_FORWARDED: [&str; 5] = [
+const REQUEST_HEADERS_FORWARDED: [&str; 6] = [
     "authorization",
     "zenoss-api-key",
     "traceparent",
     "tracestate",
     "idempotency-key",
+    AGENT_KEY,
 ];
 
 const RESPONSE_HEADERS_FORWARDED: [&str; 5] = [

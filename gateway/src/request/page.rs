@@ -16,10 +16,13 @@ pub(super) enum Page {
     Docs,
     Icon,
     Topic(&'static Topic),
+    /// Same as [`Page::Topic`], as Markdown.
+    TopicText(&'static Topic),
+    Llms,
 }
 
 impl Page {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Healthz,
         Self::Readyz,
         Self::Healthy,
@@ -28,6 +31,7 @@ impl Page {
         Self::Openapi,
         Self::Docs,
         Self::Icon,
+        Self::Llms,
     ];
 
     pub(super) fn path(self) -> &'static str {
@@ -41,6 +45,8 @@ impl Page {
             Self::Docs => "/docs",
             Self::Icon => "/favicon.svg",
             Self::Topic(_) => "/docs/{topic}",
+            Self::TopicText(_) => "/docs/{topic}.md",
+            Self::Llms => "/llms.txt",
         }
     }
 
@@ -48,13 +54,21 @@ impl Page {
     pub(super) fn is_document(self) -> bool {
         matches!(
             self,
-            Self::Openapi | Self::Docs | Self::Icon | Self::Topic(_)
+            Self::Openapi
+                | Self::Docs
+                | Self::Icon
+                | Self::Topic(_)
+                | Self::TopicText(_)
+                | Self::Llms
         )
     }
 
     pub(super) fn find(path: &str) -> Option<Self> {
         if let Some(name) = path.strip_prefix("/docs/") {
-            return Topic::find(name).map(Self::Topic);
+            return match name.strip_suffix(".md") {
+                Some(name) => Topic::find(name).map(Self::TopicText),
+                None => Topic::find(name).map(Self::Topic),
+            };
         }
         Self::ALL.into_iter().find(|page| page.path() == path)
     }

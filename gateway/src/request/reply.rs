@@ -11,6 +11,7 @@ use crate::{dialect::DialectResponse, docs, openapi, problem::Problem};
 const TEXT: &str = "text/plain; charset=utf-8";
 const CSV: &str = "text/csv; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
+const MARKDOWN: &str = "text/markdown; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
 pub(super) struct Reply {
@@ -127,6 +128,8 @@ impl Handler {
             Page::Docs => Reply::html(self.documents().page.clone()),
             Page::Icon => Reply::ok(SVG, docs::ICON),
             Page::Topic(topic) => Reply::html(docs::topic::render_topic(topic)),
+            Page::TopicText(topic) => Reply::ok(MARKDOWN, topic.markdown),
+            Page::Llms => Reply::ok(MARKDOWN, docs::topic::list_for_models()),
         }
     }
 }

@@ -11,6 +11,7 @@ mod format;
 mod health;
 mod import;
 mod manual;
+mod mcp;
 mod preset;
 mod report;
 mod resources;
@@ -24,6 +25,7 @@ use crate::{
     operate, ready,
 };
 use bellwether_tui::api::{Api, CallErrorKind};
+use tonic::metadata::{Ascii, MetadataValue};
 
 pub(crate) async fn run_script(command: Script, settings: &Settings) -> Result<(), Failure> {
     match command {
@@ -52,6 +54,7 @@ pub(crate) async fn run_script(command: Script, settings: &Settings) -> Result<(
         Script::Preset(command) => preset::run_preset(command, settings).await,
         Script::Import(arguments) => import::run_import(&arguments),
         Script::Doctor => doctor::run_doctor(settings).await,
+        Script::Mcp(arguments) => mcp::run_mcp(&arguments, settings).await,
         Script::Completions(arguments) => completions::run(&arguments).await,
         Script::Man(arguments) => manual::run_manual(&arguments),
     }
@@ -67,9 +70,18 @@ pub(crate) async fn apply_file(file: PathBuf, api: &mut Api) -> Result<(), Failu
 }
 
 async fn connect(settings: &Settings) -> Result<Api, Failure> {
+    connect_as(settings, None).await
+}
+
+/// Connects on behalf of an agent, which the audit log names.
+async fn connect_as(
+    settings: &Settings,
+    agent: Option<MetadataValue<Ascii>>,
+) -> Result<Api, Failure> {
     let address = ready::grpc_address(settings);
     let key = key::read_key(settings, &address).await?;
-    let options = operate::connect_options(settings, &address, key.as_deref())?;
+    let mut options = operate::connect_options(settings, &address, key.as_deref())?;
+    options.agent = agent;
     Api::connect(options).await.map_err(|error| {
         if error.kind == CallErrorKind::Unreachable {
             return unreachable_failure(&address, error);

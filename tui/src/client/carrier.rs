@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_proto::json;
+use bellwether_proto::{AGENT_KEY, json};
 use prost::bytes::Buf;
 use serde_json::Value;
 use tokio::time;
@@ -43,6 +43,9 @@ impl tonic::service::Interceptor for KeyHolder {
     ) -> Result<tonic::Request<()>, tonic::Status> {
         if let Some(key) = self.0.key() {
             request.metadata_mut().insert("authorization", key);
+        }
+        if let Some(agent) = self.0.agent.clone() {
+            request.metadata_mut().insert(AGENT_KEY, agent);
         }
         Ok(request)
     }

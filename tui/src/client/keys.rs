@@ -13,6 +13,7 @@ use crate::{
 pub(crate) struct Keys {
     held: Arc<Mutex<CurrentKey>>,
     renewal: Option<Renewal>,
+    pub(super) agent: Option<MetadataValue<Ascii>>,
 }
 
 #[derive(Default)]
@@ -27,6 +28,7 @@ impl Keys {
         Self {
             held: Arc::new(Mutex::new(CurrentKey { key, changes: 0 })),
             renewal: options.renewal.take(),
+            agent: options.agent.take(),
         }
     }
 

@@ -13,6 +13,8 @@ pub struct AuditEntry {
     /// The calling client; empty if the key was unknown.
     pub client: String,
     pub address: Option<IpAddr>,
+    /// The name that the calling program gave itself; empty if none.
+    pub agent: String,
     /// The method, without the leading slash.
     pub method: String,
     pub action: AuditAction,

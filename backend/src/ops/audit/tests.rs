@@ -22,6 +22,7 @@ fn jane() -> Actor {
     Actor {
         client: "jane".into(),
         address: None,
+        agent: String::new(),
         method: "/bellwether.v1.TriggerService/CreateTrigger",
         time_ms: NOW_MS,
         scope: Arc::default(),

@@ -154,7 +154,7 @@ impl CallGuard {
         if let (Err(error @ Error::PermissionDenied(_)), Some(caller), Some(method)) =
             (&checked, &caller, method)
         {
-            let by = self.actor(caller, method, origin.address);
+            let by = self.actor(caller, method, origin);
             self.audit.record_refused(by, &error.to_string());
         }
         let checked = checked.map_err(Status::from);
@@ -290,6 +290,7 @@ impl CallGuard {
         let by = Actor {
             client: String::new(),
             address,
+            agent: String::new(),
             method,
             time_ms: self.keys.now_ms(),
             scope: Arc::default(),
@@ -309,10 +310,11 @@ impl CallGuard {
         }
     }
 
-    fn actor(&self, caller: &Caller, method: &'static Method, address: Option<IpAddr>) -> Actor {
+    fn actor(&self, caller: &Caller, method: &'static Method, origin: &Origin) -> Actor {
         Actor {
             client: caller.name.to_string(),
-            address,
+            address: origin.address,
+            agent: origin.agent.clone(),
             method: &method.path,
             time_ms: self.keys.now_ms(),
             scope: Arc::clone(&caller.scope),
@@ -327,12 +329,12 @@ impl CallGuard {
     async fn audited_actor(
         &self,
         admitted: &AdmittedCall,
-        address: Option<IpAddr>,
+        origin: &Origin,
     ) -> Result<Option<Actor>, Status> {
         let (Some(audit), Some(caller)) = (&admitted.method.audit, &admitted.caller) else {
             return Ok(None);
         };
-        let by = self.actor(caller, admitted.method, address);
+        let by = self.actor(caller, admitted.method, origin);
         if audit.audits_reads() {
             self.audit.record_read(&by, &audit.what).await?;
         }
@@ -472,7 +474,7 @@ where
                     admitted.report_authentication(request.extensions().get());
                     request.extensions_mut().insert(CallAddress(origin.address));
                     line.set_client(caller.as_ref().map(|it| &it.name));
-                    let answer = match guard.audited_actor(&admitted, origin.address).await {
+                    let answer = match guard.audited_actor(&admitted, &origin).await {
                         Ok(None) => admitted.call(&mut inner, request).await?,
                         Ok(Some(by)) => {
                             let call =

@@ -3,9 +3,10 @@
 use std::{net::IpAddr, sync::Arc};
 
 use bellwether_process::listen::{FORWARDED_FOR, Peer, Proxies};
+use bellwether_proto::AGENT_KEY;
 use http::HeaderMap;
 
-use crate::domain::CertificateName;
+use crate::{domain::CertificateName, limits::AGENT_CHARS_MAX};
 
 /// Header with the names of the client certificate from a gateway in this process; ignored on calls
 /// from a socket.
@@ -18,6 +19,8 @@ pub(super) struct Origin {
     /// process.
     pub(super) connected: Option<IpAddr>,
     certificate: Option<Arc<[String]>>,
+    /// The name that the calling program gave itself, without control characters; empty if none.
+    pub(super) agent: String,
 }
 
 impl Origin {
@@ -28,6 +31,7 @@ impl Origin {
             address: connected.or_else(|| headers.get(FORWARDED_FOR)?.to_str().ok()?.parse().ok()),
             connected,
             certificate: peer.map(|peer| Arc::clone(&peer.certificate)),
+            agent: agent_name(headers),
         }
     }
 
@@ -39,4 +43,11 @@ impl Origin {
         let said = headers.get_all(CLIENT_CERTIFICATE).iter();
         said.filter_map(|it| parse(it.to_str().ok()?)).collect()
     }
+}
+
+fn agent_name(headers: &HeaderMap) -> String {
+    let name = headers.get(AGENT_KEY).and_then(|it| it.to_str().ok());
+    let name = name.unwrap_or_default().chars();
+    let printable = name.filter(|it| !it.is_control());
+    printable.take(AGENT_CHARS_MAX).collect()
 }

@@ -85,6 +85,7 @@ impl FromDomain<AuditEntry> for v1::AuditEntry {
             changed_secrets: entry.changed_secrets,
             reason: entry.reason,
             hash: entry.hash.into(),
+            agent: entry.agent,
         }
     }
 }

@@ -71,6 +71,12 @@ const REPORT_EXAMPLES: &str = "Examples:\n  \
     bellwether report noise --by rule --since 90d --csv > noise.csv\n  \
     bellwether export rules > rules.yaml; edit it; bellwether diff -f rules.yaml --impact 7d";
 
+const MCP_EXAMPLES: &str = "A write takes two calls: the first shows its effect and returns a token, and \
+    `confirm` with the token performs it. A write that covers more than 20 events is refused.\n\n\
+    Examples:\n  \
+    bellwether mcp --key-file /etc/bellwether/agent.key\n  \
+    bellwether mcp --context prod --write";
+
 const COMPLETIONS_EXAMPLES: &str = "Resource names are completed with those of the running service.\n\n\
     Examples:\n  \
     bellwether completions bash > /etc/bash_completion.d/bellwether\n  \
@@ -130,6 +136,9 @@ pub(crate) enum Script {
     /// Describe the program, settings, data folder and service for a bug report, without secrets,
     /// addresses or names.
     Doctor,
+    /// Serve AI agents over standard input and output (Model Context Protocol). Read-only by default.
+    #[command(after_help = MCP_EXAMPLES)]
+    Mcp(McpArguments),
     /// Print shell completions.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArguments),
@@ -146,6 +155,8 @@ pub(crate) enum Output {
     Json,
     /// YAML.
     Yaml,
+    /// JSON on one line, for language models.
+    Agent,
 }
 
 #[derive(Debug, Args)]
@@ -153,6 +164,14 @@ pub(crate) struct OutputArguments {
     /// Set the output format.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpArguments {
+    /// Also offer the changes that an operator can make: silences, acknowledgements, closings,
+    /// notes, deliveries.
+    #[arg(long)]
+    pub(crate) write: bool,
 }
 
 #[derive(Debug, Args)]

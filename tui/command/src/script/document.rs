@@ -46,7 +46,7 @@ pub(super) fn write_document(documents: Vec<(&str, Value)>, how: Output) -> Resu
     let documents = documents
         .into_iter()
         .map(|(kind, body)| split_document(kind, body));
-    if how == Output::Json {
+    if matches!(how, Output::Json | Output::Agent) {
         let merged = documents.map(|parts| {
             let fields = parts.into_iter().filter_map(|part| match part {
                 Value::Object(fields) => Some(fields),
@@ -54,7 +54,7 @@ pub(super) fn write_document(documents: Vec<(&str, Value)>, how: Output) -> Resu
             });
             Value::Object(fields.flatten().collect())
         });
-        return output::write_output(&format::to_json(&merged.collect()));
+        return format::write_formatted(&merged.collect(), how, |_| String::new());
     }
     let mut texts = Vec::with_capacity(documents.len());
     for parts in documents {

@@ -15,11 +15,16 @@ pub(super) fn write_formatted(
         Output::Text => output::write_output(&text(value)),
         Output::Json => output::write_output(&to_json(value)),
         Output::Yaml => output::write_output(&to_yaml(value)?),
+        Output::Agent => output::write_output(&to_compact_json(value)),
     }
 }
 
 pub(super) fn to_json(value: &Value) -> String {
     output::escape_controls(&format!("{value:#}\n"))
+}
+
+pub(super) fn to_compact_json(value: &Value) -> String {
+    output::escape_controls(&format!("{value}\n"))
 }
 
 /// Formats a YAML document. Texts with control or bidirectional characters are written in JSON

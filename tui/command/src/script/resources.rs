@@ -27,6 +27,7 @@ pub(super) async fn run_get(arguments: GetArguments, mut api: Api) -> Result<(),
     let found = api.get(kind, &name).await?;
     match arguments.output.output {
         Output::Json => output::write_output(&format::to_json(&found)),
+        Output::Agent => output::write_output(&format::to_compact_json(&found)),
         Output::Text | Output::Yaml => output::write_output(&format::to_yaml(&found)?),
     }
 }

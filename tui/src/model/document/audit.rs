@@ -123,9 +123,13 @@ fn format_caller(row: &AuditEntry) -> String {
         "" => String::new(),
         address => format!("  from {address}"),
     };
+    let through = match row.agent.as_str() {
+        "" => String::new(),
+        agent => format!("  through {agent}"),
+    };
     match row.action() {
         Action::Refused => format!("  {}{address}", row.method),
-        _ => address,
+        _ => address + &through,
     }
 }
 

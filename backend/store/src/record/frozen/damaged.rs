@@ -82,6 +82,7 @@ fn audit_entry_with_state(state: crate::domain::AnyResource) -> AuditEntry {
         time_ms: 1,
         client: String::new(),
         address: None,
+        agent: String::new(),
         method: String::new(),
         action: AuditAction::Created,
         kind: String::new(),

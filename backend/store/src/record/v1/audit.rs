@@ -22,7 +22,7 @@ record! {
         1 number, 2 time_ms, 3 client,
         4 address_text = it.address.map_or_else(String::new, |it| it.to_string()),
         5 method, 6 action, 7 kind, 8 names, 9 count, 10 before, 11 after, 12 changed_secrets,
-        13 reason, 14 previous,
+        13 reason, 14 previous, 17 agent,
     } with { address: parse_address(address_text), hash: [0; 32], is_proven: false }
 }
 

@@ -23,6 +23,7 @@ async fn audited<F: Future>(work: F) -> F::Output {
     let administrator = Actor {
         client: "admin".into(),
         address: Some([192, 0, 2, 7].into()),
+        agent: String::new(),
         method: "/bellwether.v1.ClientService/RotateClientKey",
         time_ms: NOW_MS,
         scope: Arc::new(KeyScope::default()),
