@@ -200,6 +200,11 @@ fn cursor_key(char: char) -> Option<KeyCode> {
 
 /// Returns the key for the parameters and final character after `ESC [`; `None` if unknown.
 fn control_sequence_event(parameters: &str, last: char) -> Option<Event> {
+    match (parameters, last) {
+        ("", 'I') => return Some(Event::FocusGained),
+        ("", 'O') => return Some(Event::FocusLost),
+        _ => {}
+    }
     let mut numbers = parameters.split(';').map(|part| {
         let number = part.split(':').next().unwrap_or_default();
         number.parse::<u32>()
