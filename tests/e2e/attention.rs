@@ -19,18 +19,18 @@ fn console(world: &World, more: &[&str], environment: &[(&str, &str)]) -> Termin
     Terminal::with_environment(world.folder(), &arguments, environment)
 }
 
-/// Sends critical events of new hosts until the output contains the text. An event that opens
-/// before the console has read the open ones gives no notice.
-async fn send_until(world: &World, console: &Terminal, hosts: &str, wanted: &str) {
+/// Sends critical events of new hosts until the terminal has a notice. An event that opens before
+/// the console has read the open ones gives no notice.
+async fn send_until(world: &World, hosts: &str, is_noticed: impl Fn() -> bool) {
     for number in 0.. {
-        assert!(number < 60, "no {wanted:?} in the output");
+        assert!(number < 60, "no notice about {hosts}");
         let host = format!("{hosts}-{number}");
         let event = samples::event("full", &host, "SEVERITY_CRITICAL", "disk \u{7} is full");
         let body = samples::events(&[event]);
         let rest = world.rest();
         rest.post("/v1/data-receiver/events", &body).await.ok();
         for _ in 0..20 {
-            if console.output().contains(wanted) {
+            if is_noticed() {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -63,17 +63,15 @@ async fn unfocused_terminal_gets_bell_notification_and_title() {
         console.output().ends_with(RESTORED).then_some(())
     });
 
-    console.press("\x1b[O");
     let before = console.output().len();
-    send_until(&world, &console, "web", RESTORED).await;
-    eventually_blocking("another title", || {
-        console.output()[before..]
-            .contains("\x1b]2;▲")
-            .then_some(())
-    });
+    console.press("\x1b[O");
+    let has_title = || console.output()[before..].contains("\x1b]2;▲1 Bellwether");
+    send_until(&world, "web", has_title).await;
     process::signal("-TSTP", console.process());
     console.stopped();
-    assert!(console.output()[before..].contains(RESTORED));
+    eventually_blocking("the title to be restored again", || {
+        console.output()[before..].contains(RESTORED).then_some(())
+    });
     process::signal("-CONT", console.process());
     console.shows(&["● connected"]);
     console.press("q");

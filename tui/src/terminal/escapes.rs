@@ -308,7 +308,7 @@ mod tests {
     fn unknown_escape_sequences_are_ignored() {
         for pieces in [
             "<Esc>[<lt>0;3;1M",
-            "<Esc>[I",
+            "<Esc>[1I",
             "<Esc>[12",
             "<Esc>O",
             "<Esc>[",
@@ -319,6 +319,17 @@ mod tests {
         let endless = format!("<Esc>[{}q", "1;".repeat(500));
         let found = handled_events(&endless, Duration::ZERO);
         assert!(found.len() <= 1_000, "{}", found.len());
+    }
+
+    #[test]
+    fn split_report_of_the_focus_is_no_key() {
+        for (pieces, event) in [
+            ("<Esc>[I", Event::FocusGained),
+            ("<Esc>[O", Event::FocusLost),
+        ] {
+            let found = handled_events(pieces, Duration::from_millis(20));
+            assert_eq!(found, [event], "{pieces}");
+        }
     }
 
     #[test]

@@ -41,9 +41,9 @@ async fn single_link_opens_at_once_and_several_are_listed() {
     press(&mut console, "gg<Enter>").await;
     until(&mut console, "generatorURL").await;
     let screen = press(&mut console, "L").await;
-    assert_shows(&screen, "1 runbook");
+    assert_shows(&screen, "1  runbook");
     assert_shows(&screen, "https://runbooks/disk");
-    assert_shows(&screen, "2 source");
+    assert_shows(&screen, "2  source");
     press(&mut console, "2").await;
     assert_eq!(
         console.take_actions(),

@@ -150,7 +150,8 @@ fn collect_links(value: &Value, name: &str, found: &mut Vec<(&'static str, Strin
 /// `http` or `https`.
 fn clean_url(word: &str) -> Option<String> {
     let word = word.trim_start_matches(['<', '(', '"', '\'']);
-    let word = word.trim_end_matches(['>', ')', '"', '\'', '.', ',', ';', ':']);
+    let word =
+        word.trim_end_matches(|it| "\"'>.,;:".contains(it) || it == ')' && !word.contains('('));
     let (scheme, rest) = word.split_once("://")?;
     let is_web = ["http", "https"]
         .iter()
@@ -228,6 +229,7 @@ mod tests {
                     "links": [
                         {"href": "http://grafana/d/1", "text": "ftp://x"},
                         {"href": "http://-option"}, {"href": "https://"},
+                        {"href": "http://wiki/Disk_(computer)"},
                         {"href": "http://a\u{1b}]0;x"},
                     ],
                     "annotations": {"runbook_url": "HTTPS://runbooks/disk", "again": "http://wiki/disk"},
@@ -246,6 +248,7 @@ mod tests {
                 ("source", "http://prometheus/graph"),
                 ("link", "http://wiki/disk"),
                 ("link", "http://grafana/d/1"),
+                ("link", "http://wiki/Disk_(computer)"),
                 ("link", "https://shop.example/health"),
             ]
         );
