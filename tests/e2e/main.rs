@@ -3,6 +3,7 @@
 
 mod access;
 mod alertmanager;
+mod attention;
 mod audit;
 mod backup;
 mod bench;

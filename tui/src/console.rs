@@ -16,6 +16,7 @@ use crate::{
     limits,
     model::{
         Connection, Model, Notice,
+        attention::Alert,
         message::{Effect, Msg},
         reply_purpose::ReplyPurpose,
         update,
@@ -32,6 +33,11 @@ pub(crate) enum TerminalAction {
     Copy(String),
     Suspend,
     Mouse(bool),
+    Alert(Alert),
+    EndAlert,
+    Open(String),
+    Run(Vec<String>),
+    StopRun,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +83,8 @@ impl<B: Backend> Console<B> {
         model.is_ascii = options.is_ascii;
         model.background = options.background;
         model.now_ms = options.now.ms();
+        model.attention.settings = options.notices;
+        model.opener = options.opener;
         model.cycle = options.wall.then(|| model.now_ms + limits::CYCLE_MS);
         let link = client::start(options.endpoint, keys, options.keep_alive);
         let outward = VecDeque::new();
@@ -107,6 +115,10 @@ impl<B: Backend> Console<B> {
     /// Switches to printing lines; every change then requires a confirmation.
     pub(crate) fn print_lines(&mut self) {
         self.model.is_plain = true;
+        if self.model.attention.settings.plain {
+            // There are no reports of the focus.
+            self.model.set_away(true);
+        }
     }
 
     pub(crate) fn next_context(&self) -> Option<String> {
@@ -156,7 +168,7 @@ impl<B: Backend> Console<B> {
     }
 
     pub(crate) fn input(&mut self, event: Event) {
-        if !matches!(event, Event::Resize(..)) {
+        if !matches!(event, Event::Resize(..) | Event::FocusLost) {
             self.link.record_key_press();
         }
         match event {
@@ -164,7 +176,9 @@ impl<B: Backend> Console<B> {
             Event::Mouse(event) => self.handle(Msg::Mouse(event)),
             Event::Paste(text) => self.handle(Msg::Paste(text)),
             Event::Resize(columns, rows) => self.handle(Msg::Resize(columns, rows)),
-            _ => {}
+            Event::FocusGained => self.handle(Msg::Focus(true)),
+            Event::FocusLost => self.handle(Msg::Focus(false)),
+            Event::Key(_) => {}
         }
     }
 
@@ -203,6 +217,11 @@ impl<B: Backend> Console<B> {
                 Effect::Copy(text) => self.outward.push_back(TerminalAction::Copy(text)),
                 Effect::Suspend => self.outward.push_back(TerminalAction::Suspend),
                 Effect::Mouse(on) => self.outward.push_back(TerminalAction::Mouse(on)),
+                Effect::Alert(alert) => self.outward.push_back(TerminalAction::Alert(alert)),
+                Effect::EndAlert => self.outward.push_back(TerminalAction::EndAlert),
+                Effect::Open(url) => self.outward.push_back(TerminalAction::Open(url)),
+                Effect::Run(words) => self.outward.push_back(TerminalAction::Run(words)),
+                Effect::StopRun => self.outward.push_back(TerminalAction::StopRun),
             }
         }
     }

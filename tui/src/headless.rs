@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::{
     console::{Console, ServiceStatus, TerminalAction},
     keymap::{self, ACTIONS, Action, Entry},
-    model::message::Msg,
+    model::message::{Msg, ProgramOutput},
     options::Options,
     picture, text,
     theme::Theme,
@@ -129,6 +129,7 @@ const BREATH: Duration = Duration::from_millis(2);
 pub struct Headless {
     console: Box<Console<TestBackend>>,
     copied: Vec<String>,
+    actions: Vec<String>,
     forbidden: Vec<String>,
 }
 
@@ -141,6 +142,7 @@ impl Headless {
         Self {
             console: Box::new(console),
             copied: Vec::new(),
+            actions: Vec::new(),
             forbidden,
         }
     }
@@ -308,6 +310,14 @@ impl Headless {
             match outward {
                 TerminalAction::Copy(copied) => self.copied.push(text::clean_text(&copied)),
                 TerminalAction::Mouse(_) => {}
+                TerminalAction::Alert(alert) => {
+                    let title = alert.title.unwrap_or_default();
+                    self.actions.push(format!("{}{title}", alert.signal));
+                }
+                TerminalAction::EndAlert => self.actions.push("end".to_owned()),
+                TerminalAction::Open(url) => self.actions.push(format!("open {url}")),
+                TerminalAction::Run(words) => self.actions.push(format!("run {words:?}")),
+                TerminalAction::StopRun => self.actions.push("stop".to_owned()),
                 TerminalAction::Suspend => self.console.handle(Msg::Resumed),
                 TerminalAction::Edit(text_edit) => {
                     let Some(edit) = edit.take() else { continue };
@@ -324,6 +334,28 @@ impl Headless {
     pub fn clipboard(&mut self) -> &[String] {
         self.take_terminal_action(None::<fn(&str) -> String>);
         &self.copied
+    }
+
+    /// Takes the notices, opened links and commands since the last call, oldest first.
+    pub fn take_actions(&mut self) -> Vec<String> {
+        self.take_terminal_action(None::<fn(&str) -> String>);
+        std::mem::take(&mut self.actions)
+    }
+
+    /// Ends the running command with this output.
+    pub fn end_program(&mut self, text: &str) {
+        let (text, end) = (text.to_owned(), "exit status: 0".to_owned());
+        let output = ProgramOutput { text, end };
+        self.console.handle(Msg::ProgramEnded(output));
+    }
+
+    /// Reports that the terminal gained or lost the focus.
+    pub fn set_focus(&mut self, is_focused: bool) {
+        self.console.input(if is_focused {
+            Event::FocusGained
+        } else {
+            Event::FocusLost
+        });
     }
 
     pub fn has_quit(&self) -> bool {

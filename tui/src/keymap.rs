@@ -4,6 +4,7 @@
 mod actions;
 mod binding;
 mod chord;
+mod command;
 mod layout;
 mod reference;
 mod setting;
@@ -15,7 +16,7 @@ pub use binding::Keymap;
 pub use chord::Unknown;
 pub(crate) use chord::{format_keys, normalize, parse};
 pub(crate) use layout::to_latin_position;
-pub use setting::{KeyProblem, KeySetting};
+pub use setting::{CommandSetting, KeyProblem, KeySetting};
 pub(crate) use table::ACTIONS;
 
 pub(crate) fn available_entries(places: &[ActionPlace]) -> impl Iterator<Item = &'static Entry> {

@@ -1,6 +1,7 @@
 //! The terminal admin console: a pure gRPC client.
 
 pub mod api;
+mod attention;
 mod client;
 mod console;
 mod data;
@@ -22,12 +23,13 @@ mod view;
 
 use futures_util::future::BoxFuture;
 
+pub use attention::{Notices, Popup, QuietHours};
 pub use client::{ListError, read_list_json};
 pub use console::ServiceStatus;
 pub use data::outcome_mark;
 pub use document::unified_diff;
 pub use headless::{Headless, Snapshot, Step, UnknownScreen, record_steps, screen_names, snapshot};
-pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
+pub use keymap::{CommandSetting, KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
 pub use options::{
     Background, Colour, Context, Depth, ESCAPE_DELAY, ESCAPE_DELAY_MAX, ESCAPE_DELAY_REMOTE, Error,
     Key, Now, Options, Renewal, RenewedKey, Shell, Theme, View,

@@ -1,6 +1,7 @@
 //! The state of the console, changed only by [`update::update`].
 
 pub(crate) mod access;
+pub(crate) mod attention;
 pub(crate) mod bench;
 pub(crate) mod beside;
 pub(crate) mod bulk;
@@ -42,6 +43,7 @@ use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 
 use self::{
+    attention::Attention,
     beside::RowDetails,
     filter::{
         Clock, Reader,
@@ -105,6 +107,14 @@ pub(crate) struct Model {
     pub(crate) notice: Option<Notice>,
     pub(crate) filters: HashMap<&'static str, Vec<String>>,
     pub(crate) copies: Option<Ticket>,
+    pub(crate) attention: Box<Attention>,
+    pub(crate) opener: Option<String>,
+    /// The request for the event whose links are opened, or for which a command runs.
+    pub(crate) requested_item: Option<Ticket>,
+    /// The command to run, by its position in the keymap.
+    pub(crate) custom_command: Option<usize>,
+    /// Names of the commands that the operator has confirmed once.
+    pub(crate) confirmed_commands: HashSet<String>,
     pub(crate) done: Vec<Undo>,
     /// Whether lines are printed instead of screens: pages are shorter, and every change requires a
     /// confirmation, even one that can be undone.
@@ -182,6 +192,11 @@ impl Model {
             notice: None,
             filters: HashMap::new(),
             copies: None,
+            attention: Box::default(),
+            opener: None,
+            requested_item: None,
+            custom_command: None,
+            confirmed_commands: HashSet::new(),
             done: Vec::new(),
             is_plain: false,
             quit: false,
@@ -411,6 +426,7 @@ impl Model {
             self.cycle,
             self.stale_at_ms().filter(|at| *at > self.now_ms),
             self.notice.as_ref().and_then(|notice| notice.until_ms),
+            self.attention_due_ms(),
         ];
         due.into_iter().flatten().min()
     }

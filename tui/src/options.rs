@@ -9,8 +9,8 @@ use tonic::{
     transport::Endpoint,
 };
 
-use crate::keymap::Keymap;
 pub use crate::theme::{Background, Colour, Depth, Theme};
+use crate::{attention::Notices, keymap::Keymap};
 
 /// An API key. Never displayed.
 #[derive(Clone)]
@@ -202,6 +202,9 @@ pub struct Options {
     /// Views of events from the configuration file, in addition to shared ones from the service.
     pub views: Vec<View>,
     pub keys: Keymap,
+    pub notices: Notices,
+    /// Program that opens a URL in a browser; `None` if no browser is available on this machine.
+    pub opener: Option<String>,
     pub time_zone: TimeZone,
     pub now: Now,
     /// Command of the external editor, such as from `$VISUAL` or `$EDITOR`; may contain arguments.
@@ -240,6 +243,8 @@ impl Options {
             contexts: Vec::new(),
             views: Vec::new(),
             keys: Keymap::default(),
+            notices: Notices::default(),
+            opener: None,
             time_zone: TimeZone::system(),
             now: Now::default(),
             editor: "vi".to_owned(),

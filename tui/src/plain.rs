@@ -164,9 +164,20 @@ impl PlainConsole {
     async fn run_terminal_action(&mut self, outward: TerminalAction) {
         match outward {
             TerminalAction::Copy(copied) => self.talk.print(copied),
-            // There is no screen to suspend, and no mouse.
+            // There is no screen to suspend and no mouse, and links and commands are not offered.
             TerminalAction::Suspend => self.console.handle(Msg::Resumed),
-            TerminalAction::Mouse(_) => {}
+            TerminalAction::Mouse(_)
+            | TerminalAction::EndAlert
+            | TerminalAction::Open(_)
+            | TerminalAction::Run(_)
+            | TerminalAction::StopRun => {}
+            TerminalAction::Alert(alert) => {
+                let mut out = io::stdout();
+                if out.is_terminal() {
+                    // A failure is reported by the next line.
+                    let _closed = out.write_all(alert.signal.as_bytes());
+                }
+            }
             TerminalAction::Edit(edit) => {
                 let (editor, text) = (self.editor.clone(), edit.text.clone());
                 let stem = edit.kind.singular();

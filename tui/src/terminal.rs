@@ -6,6 +6,7 @@ mod escapes;
 mod guard;
 mod keys;
 mod panic_trigger;
+mod program;
 mod session;
 
 pub(crate) use child::edit;

@@ -83,6 +83,7 @@ fn draw_screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         Some(Overlay::Menu(menu)) => dialog::draw_menu(menu, pen, area),
         Some(Overlay::Silence(choice)) => dialog::draw_silence(model, choice, pen, area),
         Some(Overlay::Key { name, key }) => dialog::draw_key(name, key, pen, area),
+        Some(Overlay::Program(pane)) => dialog::draw_program(pane, pen, area),
         Some(Overlay::Palette(palette)) => palette::draw(model, palette, pen, area),
         None => {}
     }

@@ -1,5 +1,6 @@
 //! The settings: a flag overrides a variable, a variable the file, and the file the default.
 
+mod commands;
 mod contexts;
 mod entry;
 mod file;
@@ -22,8 +23,8 @@ use std::{
 
 use bellwether_process::plain_file;
 use bellwether_tui::{
-    Background, Depth, ESCAPE_DELAY, ESCAPE_DELAY_REMOTE, Keymap, Theme, View, has_kitty_keys,
-    is_ascii_only, is_colourless,
+    Background, Depth, ESCAPE_DELAY, ESCAPE_DELAY_REMOTE, Keymap, Notices, Theme, View,
+    has_kitty_keys, is_ascii_only, is_colourless,
 };
 use directories::ProjectDirs;
 use toml::Value;
@@ -97,6 +98,9 @@ pub(crate) struct Settings {
     pub(crate) is_ascii: bool,
     pub(crate) background: Option<Background>,
     pub(crate) keys: Keymap,
+    pub(crate) notices: Notices,
+    /// Program that opens a URL in a browser; `None` over ssh and without a display.
+    pub(crate) opener: Option<String>,
     pub(crate) editor: String,
     pub(crate) log_format: LogFormat,
     pub(crate) log_filter: Targets,
@@ -297,7 +301,12 @@ impl Settings {
         self.kitty_keys = has_kitty_keys(term.map(String::as_str), &has);
         if has("SSH_CONNECTION") || has("SSH_TTY") {
             self.escape_delay = ESCAPE_DELAY_REMOTE;
+        } else if cfg!(target_os = "macos") {
+            self.opener = Some("open".to_owned());
+        } else if has("DISPLAY") || has("WAYLAND_DISPLAY") {
+            self.opener = Some("xdg-open".to_owned());
         }
+        self.notices.tmux = has("TMUX");
         self.background =
             message("COLORFGBG").and_then(|message| Background::from_environment(message));
         if let Some(editor) = message("VISUAL").or_else(|| message("EDITOR")) {
@@ -333,6 +342,7 @@ impl Settings {
         if let Some(keys) = keys::parse_keymap(&text, path)? {
             self.keys = keys;
         }
+        self.keys = commands::add_commands(self.keys.clone(), values.commands, path)?;
         Ok(())
     }
 
@@ -445,6 +455,8 @@ impl Default for Settings {
             is_ascii: false,
             background: None,
             keys: Keymap::default(),
+            notices: Notices::default(),
+            opener: None,
             editor: "vi".into(),
             log_format: LogFormat::Text,
             log_filter: Targets::new().with_default(tracing::Level::INFO),

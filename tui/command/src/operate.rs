@@ -133,6 +133,8 @@ async fn open_console(
     options.is_ascii = settings.is_ascii;
     options.background = settings.background;
     options.keys = settings.keys.clone();
+    options.notices = settings.notices.clone();
+    options.opener.clone_from(&settings.opener);
     options.editor.clone_from(&settings.editor);
     let plain = settings.plain || !io::stdout().is_terminal();
     match frame {

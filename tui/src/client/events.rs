@@ -88,6 +88,11 @@ pub(crate) fn search_seen_since(start_ms: i64) -> Call {
     Call::from_request(QUERIES, &request).with_long_timeout()
 }
 
+/// Returns the request for the matches that are compared to find those that opened.
+pub(crate) fn search_newest_opened(filter: &EventFilter) -> Call {
+    Call::from_request(QUERIES, &filter.page(String::new(), limits::NOTICE_PAGE))
+}
+
 /// Returns the sort order of a request; empty for the default order.
 fn sort_by(order: EventOrder) -> Vec<v1::SortBy> {
     if order == EventOrder::default() {

@@ -68,6 +68,7 @@ pub(crate) enum Action {
     Explain,
     Unfold,
     Silence,
+    OpenLink,
     Acknowledge,
     Unacknowledge,
     CloseEvent,

@@ -8,6 +8,7 @@ use super::{
     ACTIONS,
     actions::{Action, ActionPlace, Entry},
     available_entries, chord,
+    command::CustomCommand,
     table::EXCEPTIONS,
 };
 
@@ -17,11 +18,14 @@ pub(crate) type Keys = Vec<KeyEvent>;
 pub struct Keymap {
     everywhere: HashMap<Action, Vec<Keys>>,
     in_place: HashMap<(Action, ActionPlace), Vec<Keys>>,
+    pub(super) commands: Vec<CustomCommand>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyLookup {
     Act(&'static Entry),
+    /// The position of a command of the operator.
+    Run(usize),
     Wait,
     Nothing,
 }
@@ -38,6 +42,7 @@ impl Default for Keymap {
         Self {
             everywhere: ACTIONS.iter().map(own).collect(),
             in_place: HashMap::new(),
+            commands: Vec::new(),
         }
     }
 }
@@ -119,6 +124,12 @@ impl Keymap {
     /// Returns the meaning of the keys on a screen; the most specific place wins.
     pub(crate) fn look_up(&self, pressed: &[KeyEvent], places: &[ActionPlace]) -> KeyLookup {
         let mut begun = false;
+        for (at, command) in self.commands_in(places) {
+            if command.keys == pressed {
+                return KeyLookup::Run(at);
+            }
+            begun |= command.keys.starts_with(pressed);
+        }
         for place in places {
             for entry in available_entries(&[*place]) {
                 for keys in self.keys_for(entry, places) {
@@ -134,6 +145,19 @@ impl Keymap {
         } else {
             KeyLookup::Nothing
         }
+    }
+
+    /// Returns the commands of a screen with their positions.
+    pub(crate) fn commands_in(
+        &self,
+        places: &[ActionPlace],
+    ) -> impl Iterator<Item = (usize, &CustomCommand)> {
+        let all = self.commands.iter().enumerate();
+        all.filter(|(_, command)| command.places.iter().any(|place| places.contains(place)))
+    }
+
+    pub(crate) fn command(&self, at: usize) -> Option<&CustomCommand> {
+        self.commands.get(at)
     }
 
     pub(crate) fn continuations(

@@ -1,8 +1,10 @@
 //! Configured key bindings: parsing, and checks for conflicts.
 
 mod conflict;
+mod custom;
 pub(super) mod notation;
 
+pub use self::custom::CommandSetting;
 use self::notation::write_keys;
 use super::{
     ACTIONS, Keymap,

@@ -185,6 +185,8 @@ actions! {
             "unfold": "Show or hide the conditions of rules that did not match";
         Silence ["z"] in COUNTED, OPERATE, 21
             "silence": "Silence the event, its host, its name or all matches";
+        OpenLink ["L"] in EVENTS, VIEW, 0 [LINES.and_screen()]
+            "link": "Open a runbook or another link of the event in the browser";
         TriggerFromEvent ["T"] in EVENTS, EDIT, 22
             "trigger": "Create a trigger from this event";
         Pause ["p"] in &[ActionPlace::Events], Requirement::None, 24 [LINES.and_all().without_output()]

@@ -24,7 +24,7 @@ fn action(keymap: &Keymap, keys: &str, place: ActionPlace) -> Option<Action> {
     let keys: Vec<_> = parse(keys).unwrap().into_iter().map(normalize).collect();
     match keymap.look_up(&keys, &place.enclosing_places()) {
         KeyLookup::Act(entry) => Some(entry.action),
-        KeyLookup::Wait | KeyLookup::Nothing => None,
+        KeyLookup::Run(_) | KeyLookup::Wait | KeyLookup::Nothing => None,
     }
 }
 

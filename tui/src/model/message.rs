@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use super::{overlay::PaletteTarget, write::TextEdit};
+use super::{attention::Alert, overlay::PaletteTarget, write::TextEdit};
 use crate::{
     client::{Command, ServerUpdate},
     keymap::Action,
@@ -26,7 +26,18 @@ pub(crate) enum Msg {
     Tick,
     Edited(TextEdit, Result<String, String>),
     Background(Background),
+    Focus(bool),
     Resumed,
+    NotOpened(String),
+    ProgramEnded(ProgramOutput),
+}
+
+/// The output of an ended program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProgramOutput {
+    pub(crate) text: String,
+    /// The reason for the end, such as `exit status: 0`.
+    pub(crate) end: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -36,4 +47,10 @@ pub(crate) enum Effect {
     Copy(String),
     Suspend,
     Mouse(bool),
+    Alert(Alert),
+    EndAlert,
+    Open(String),
+    /// Run a program with these arguments, without a shell.
+    Run(Vec<String>),
+    StopRun,
 }

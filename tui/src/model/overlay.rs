@@ -21,6 +21,7 @@ pub(crate) enum Overlay {
     Menu(Menu),
     Silence(Box<SilenceChoice>),
     Key { name: String, key: String },
+    Program(ProgramPane),
 }
 
 impl Overlay {
@@ -32,7 +33,8 @@ impl Overlay {
             | Self::Clash(_)
             | Self::Bulk(_)
             | Self::Menu(_)
-            | Self::Key { .. } => false,
+            | Self::Key { .. }
+            | Self::Program(_) => false,
         }
     }
 }
@@ -85,6 +87,26 @@ pub(crate) enum Consequence {
     Test(Option<String>, Box<Inquiry>),
     Undo,
     Quit,
+    Run(Box<Program>),
+}
+
+/// A command of the operator with its arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) name: String,
+    pub(crate) words: Vec<String>,
+    /// The command as a line for a shell, for display.
+    pub(crate) shown: String,
+}
+
+/// The pane with the output of a command.
+#[derive(Clone, Debug)]
+pub(crate) struct ProgramPane {
+    pub(crate) title: String,
+    pub(crate) lines: Vec<String>,
+    /// The reason for the end; `None` while the program runs.
+    pub(crate) end: Option<String>,
+    pub(crate) top: usize,
 }
 
 impl Confirm {
@@ -146,12 +168,15 @@ pub(crate) enum MenuAction {
     Field(String),
     /// Show the view of this name; empty for all events.
     View(String),
+    /// Open this URL in a browser.
+    Open(String),
 }
 
 impl MenuAction {
     pub(crate) fn preview(&self) -> String {
         match self {
             Self::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            Self::Open(url) => url.clone(),
             Self::Event(_) => "the whole event as stored".to_owned(),
             Self::Field(_) | Self::View(_) => String::new(),
         }

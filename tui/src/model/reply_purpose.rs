@@ -36,6 +36,9 @@ pub(crate) enum ReplyPurpose {
     /// A part of the details of the selected row.
     RowDetails(RowDetailsPart),
     Copy,
+    /// The open events that notices are about.
+    Attention,
+    Outside(OutsideTask),
     /// A page of deliveries, and whether it is appended to the rows read before.
     Deliveries {
         more: bool,
@@ -59,6 +62,14 @@ pub(crate) enum ReplyPurpose {
     Live,
     Bulk(BulkStep),
     Write(Box<Write>, ParseOutcome),
+}
+
+/// A task outside the console for which an event is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OutsideTask {
+    OpenLink,
+    /// The position of a command in the keymap.
+    Run(usize),
 }
 
 /// A test to be confirmed; without a title, a repetition of the current one.

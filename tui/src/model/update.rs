@@ -1,5 +1,6 @@
 //! Updates of the model: messages in, effects out. No waiting, no clock, no I/O.
 
+mod attention;
 mod bulk;
 mod charts;
 mod clash;
@@ -16,6 +17,7 @@ mod line_picks;
 mod mouse;
 mod navigate;
 mod on_call;
+mod outside;
 mod overlays;
 mod read;
 mod report;
@@ -40,12 +42,20 @@ use crate::{
     client::{Call, Command, Ticket},
     limits,
     route::Route,
+    theme::Token,
 };
 
 /// Handles a message. [`adjust_cursors`] must follow before the model is drawn.
 pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     let mut effects = Vec::new();
     model.touched = true;
+    let is_present = matches!(
+        msg,
+        Msg::Key(_) | Msg::Paste(_) | Msg::Resumed | Msg::Edited(..)
+    );
+    if is_present && !model.is_plain {
+        attention::set_focus(model, true, &mut effects);
+    }
     match msg {
         Msg::Act(action) => model.follow.push_back(action),
         Msg::Mouse(event) => mouse::handle_mouse(model, event, &mut effects),
@@ -60,7 +70,16 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Tick => handle_tick(model, &mut effects),
         Msg::Edited(edit, result) => forms::handle_edited(model, edit, result, &mut effects),
         Msg::Background(background) => model.background = Some(background),
+        Msg::Focus(is_focused) => {
+            model.touched = false;
+            attention::set_focus(model, is_focused, &mut effects);
+        }
+        Msg::NotOpened(reason) => model.show_notice(Token::Bad, reason),
+        Msg::ProgramEnded(output) => outside::show_output(model, &output),
         Msg::Resumed => {}
+    }
+    if let Some(at) = model.custom_command.take() {
+        outside::run_command(model, at, &mut effects);
     }
     while let Some(action) = model.follow.pop_front() {
         run::run_action(model, action, &mut effects);
@@ -137,6 +156,7 @@ fn handle_tick(model: &mut Model, effects: &mut Vec<Effect>) {
     read::count_if_due(model, effects);
     read::read_row_details_if_due(model, effects);
     read::read_coverage_if_due(model, effects);
+    attention::handle_tick(model, effects);
     if model.cycle.is_some_and(|at| at <= model.now_ms) {
         model.cycle = Some(model.now_ms.saturating_add(limits::CYCLE_MS));
         screen::cycle_chart_period(model, effects);

@@ -63,7 +63,9 @@ pub(super) fn question_output(overlay: &Overlay) -> (Vec<String>, String) {
             (lines, output.to_owned())
         }
         Overlay::Silence(choice) => silence_question(choice),
-        Overlay::Picker(_) | Overlay::Palette(_) | Overlay::Menu(_) => (vec![], String::new()),
+        Overlay::Picker(_) | Overlay::Palette(_) | Overlay::Menu(_) | Overlay::Program(_) => {
+            (vec![], String::new())
+        }
     }
 }
 
@@ -80,6 +82,7 @@ pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'st
             let said = match confirm.then {
                 Consequence::Write(..) | Consequence::Undo => "Cancelled. Nothing was changed.",
                 Consequence::Test(..) => "Cancelled. Nothing was sent.",
+                Consequence::Run(_) => "Cancelled. Nothing was run.",
                 Consequence::LeaveForm | Consequence::Quit => "Cancelled. Nothing is lost.",
             };
             (key(ESC), Some(said))
@@ -104,9 +107,11 @@ pub(super) fn interpret(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'st
             Some(msgs) => (msgs, None),
             None => (key(ESC), Some("Cancelled. Nothing was changed.")),
         },
-        Overlay::Key { .. } | Overlay::Picker(_) | Overlay::Palette(_) | Overlay::Menu(_) => {
-            (key(ESC), None)
-        }
+        Overlay::Key { .. }
+        | Overlay::Picker(_)
+        | Overlay::Palette(_)
+        | Overlay::Menu(_)
+        | Overlay::Program(_) => (key(ESC), None),
     }
 }
 

@@ -200,6 +200,11 @@ fn cursor_key(char: char) -> Option<KeyCode> {
 
 /// Returns the key for the parameters and final character after `ESC [`; `None` if unknown.
 fn control_sequence_event(parameters: &str, last: char) -> Option<Event> {
+    match (parameters, last) {
+        ("", 'I') => return Some(Event::FocusGained),
+        ("", 'O') => return Some(Event::FocusLost),
+        _ => {}
+    }
     let mut numbers = parameters.split(';').map(|part| {
         let number = part.split(':').next().unwrap_or_default();
         number.parse::<u32>()
@@ -303,7 +308,7 @@ mod tests {
     fn unknown_escape_sequences_are_ignored() {
         for pieces in [
             "<Esc>[<lt>0;3;1M",
-            "<Esc>[I",
+            "<Esc>[1I",
             "<Esc>[12",
             "<Esc>O",
             "<Esc>[",
@@ -314,6 +319,17 @@ mod tests {
         let endless = format!("<Esc>[{}q", "1;".repeat(500));
         let found = handled_events(&endless, Duration::ZERO);
         assert!(found.len() <= 1_000, "{}", found.len());
+    }
+
+    #[test]
+    fn split_report_of_the_focus_is_no_key() {
+        for (pieces, event) in [
+            ("<Esc>[I", Event::FocusGained),
+            ("<Esc>[O", Event::FocusLost),
+        ] {
+            let found = handled_events(pieces, Duration::from_millis(20));
+            assert_eq!(found, [event], "{pieces}");
+        }
     }
 
     #[test]

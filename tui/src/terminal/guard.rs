@@ -20,17 +20,22 @@ use crossterm::{
 const CLICKS_AND_WHEEL: &str = "\x1b[?1000h\x1b[?1006h";
 
 /// Owns the terminal's modes. Dropping it restores the terminal.
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(super) struct TerminalGuard {
     entered: bool,
     mouse: bool,
     kitty_keys: bool,
+    /// Whether the terminal reports changes of the focus.
+    focus: bool,
+    /// Whether the title was replaced and has to be restored.
+    has_title: bool,
     /// The message of a panic, printed after the screen is restored.
     panic_message: Arc<Mutex<Option<String>>>,
 }
 
 impl TerminalGuard {
     /// Enters the modes. From now on, panic messages do not appear on the screen.
-    pub(super) fn acquire(mouse: bool, kitty_keys: bool) -> io::Result<Self> {
+    pub(super) fn acquire(mouse: bool, kitty_keys: bool, focus: bool) -> io::Result<Self> {
         let panic_message = Arc::new(Mutex::new(None));
         let message = Arc::clone(&panic_message);
         std::panic::set_hook(Box::new(move |panic| {
@@ -41,6 +46,8 @@ impl TerminalGuard {
             entered: false,
             mouse,
             kitty_keys,
+            focus,
+            has_title: false,
             panic_message,
         };
         guard.enter()?;
@@ -61,7 +68,26 @@ impl TerminalGuard {
             let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
             execute!(io::stdout(), event::PushKeyboardEnhancementFlags(flags))?;
         }
+        if self.focus {
+            execute!(io::stdout(), event::EnableFocusChange)?;
+        }
         self.set_mouse(self.mouse)
+    }
+
+    /// Replaces the title of the terminal, which is saved before the first replacement.
+    pub(super) fn set_title(&mut self, title: &str) -> io::Result<()> {
+        if !std::mem::replace(&mut self.has_title, true) {
+            queue!(io::stdout(), Print("\x1b[22;2t"))?;
+        }
+        execute!(io::stdout(), Print(format!("\x1b]2;{title}\x1b\\")))
+    }
+
+    /// Restores the saved title. It is cleared first for terminals that save no title.
+    pub(super) fn restore_title(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.has_title) {
+            execute!(io::stdout(), Print("\x1b]2;\x1b\\\x1b[23;2t"))?;
+        }
+        Ok(())
     }
 
     /// Enables or disables mouse reports. Movements are not reported, so that they do not wake an
@@ -80,6 +106,7 @@ impl TerminalGuard {
         if !std::mem::take(&mut self.entered) {
             return Ok(());
         }
+        let title = self.restore_title();
         let keys = if self.kitty_keys {
             execute!(io::stdout(), event::PopKeyboardEnhancementFlags)
         } else {
@@ -95,7 +122,8 @@ impl TerminalGuard {
             LeaveAlternateScreen,
             cursor::Show
         );
-        terminal::disable_raw_mode().and(keys).and(modes)
+        let raw = terminal::disable_raw_mode();
+        raw.and(title).and(keys).and(modes)
     }
 
     /// Starts a synchronized update, so that a frame is shown as a whole.

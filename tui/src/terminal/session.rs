@@ -8,6 +8,7 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use crossterm::event::Event;
+use futures_util::future::BoxFuture;
 use ratatui::backend::CrosstermBackend;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -21,11 +22,12 @@ use super::{
     guard::TerminalGuard,
     keys::Keys,
     panic_trigger::PanicTrigger,
+    program,
 };
 use crate::{
     console::{Console, TerminalAction},
     limits,
-    model::message::Msg,
+    model::message::{Msg, ProgramOutput},
     options::{Error, Options},
     text,
 };
@@ -34,8 +36,10 @@ use crate::{
 /// context to switch to, if any.
 pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
     let editor = options.editor.clone();
-    let guard =
-        TerminalGuard::acquire(options.mouse, options.kitty_keys).map_err(Error::Terminal)?;
+    let opener = options.opener.clone();
+    let focus = options.notices.enabled;
+    let guard = TerminalGuard::acquire(options.mouse, options.kitty_keys, focus)
+        .map_err(Error::Terminal)?;
     let escapes = EscapeParser::new(options.escape_delay);
     // The theme handles colours, including `NO_COLOR`.
     crossterm::style::force_color_output(true);
@@ -45,6 +49,8 @@ pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
         guard,
         console,
         editor,
+        opener,
+        running: None,
         keys: Keys::read(),
         escapes,
         question: BackgroundQuery::default(),
@@ -64,6 +70,9 @@ struct Session {
     guard: TerminalGuard,
     console: Console<CrosstermBackend<Stdout>>,
     editor: String,
+    opener: Option<String>,
+    /// A command of the operator; dropping it kills the command.
+    running: Option<BoxFuture<'static, ProgramOutput>>,
     keys: Keys,
     escapes: EscapeParser,
     question: BackgroundQuery,
@@ -126,6 +135,12 @@ impl Session {
                     }
                     draw_at = Instant::now();
                 }
+                output = wait_for_output(&mut self.running) => {
+                    self.running = None;
+                    self.console.handle(Msg::ProgramEnded(output));
+                    // The program may have written to the terminal itself.
+                    self.console.redraw()?;
+                }
                 () = wait_until(frame) => {}
                 () = self.console.receive() => {}
                 () = wait_until(wake) => self.console.handle(Msg::Tick),
@@ -184,6 +199,27 @@ impl Session {
             TerminalAction::Copy(copied) => self.copy_to_clipboard(&copied),
             TerminalAction::Suspend => self.suspend(),
             TerminalAction::Mouse(on) => self.guard.set_mouse(on),
+            TerminalAction::Alert(alert) => {
+                let mut out = io::stdout();
+                out.write_all(alert.signal.as_bytes())?;
+                out.flush()?;
+                alert
+                    .title
+                    .map_or(Ok(()), |title| self.guard.set_title(&title))
+            }
+            TerminalAction::EndAlert => self.guard.restore_title(),
+            TerminalAction::Open(url) => {
+                self.open(&url);
+                Ok(())
+            }
+            TerminalAction::Run(words) => {
+                self.running = Some(Box::pin(program::run(words)));
+                Ok(())
+            }
+            TerminalAction::StopRun => {
+                self.running = None;
+                Ok(())
+            }
             TerminalAction::Edit(edit) => {
                 self.release_terminal()?;
                 let (editor, shown) = (self.editor.clone(), edit.text.clone());
@@ -195,6 +231,14 @@ impl Session {
                 self.console.handle(Msg::Edited(edit, result));
                 Ok(())
             }
+        }
+    }
+
+    fn open(&mut self, url: &str) {
+        let Some(opener) = &self.opener else { return };
+        if let Err(error) = program::start_detached(opener, url) {
+            let reason = format!("failed to run `{opener}` for {url}: {error}");
+            self.console.handle(Msg::NotOpened(reason));
         }
     }
 
@@ -227,6 +271,13 @@ impl Session {
         let backend = self.console.backend_mut();
         write!(backend, "\x1b]52;c;{coded}\x07")?;
         backend.flush()
+    }
+}
+
+async fn wait_for_output(running: &mut Option<BoxFuture<'static, ProgramOutput>>) -> ProgramOutput {
+    match running {
+        Some(running) => running.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     model::{
         Model,
         bulk::{Bulk, Stage},
-        overlay::{Clash, ClashChoice, Confirm, Menu, Picker, PickerPurpose, Prompt},
+        overlay::{Clash, ClashChoice, Confirm, Menu, Picker, PickerPurpose, ProgramPane, Prompt},
         silencing::{LENGTHS, SilenceChoice, SilencePart},
     },
     text,
@@ -373,4 +373,22 @@ pub(super) fn draw_key(name: &str, key: &str, pen: &mut Pen<'_>, area: Rect) {
         Token::Warning,
         "It is shown only once. y copies it, Esc closes.",
     );
+}
+
+pub(super) fn draw_program(pane: &ProgramPane, pen: &mut Pen<'_>, area: Rect) {
+    let (width, height) = (area.width.saturating_sub(4), area.height.saturating_sub(2));
+    let inside = pen.draw_window(centered_rect(area, width, height), &pane.title);
+    let space = usize::from(inside.width);
+    let foot = inside.bottom().saturating_sub(1);
+    for (line, y) in pane.lines.iter().skip(pane.top).zip(inside.y..foot) {
+        pen.draw_text(inside.x, y, space, Token::Text, line);
+    }
+    let (token, words) = match &pane.end {
+        None => (Token::Info, "… running · Esc stops it".to_owned()),
+        Some(end) => (
+            Token::Dim,
+            format!("{end} · j k scroll · y copies · Esc closes"),
+        ),
+    };
+    pen.draw_text(inside.x, foot, space, token, &words);
 }

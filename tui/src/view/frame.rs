@@ -232,7 +232,8 @@ fn overlay_hints(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
         | Overlay::Bulk(_)
         | Overlay::Menu(_)
         | Overlay::Silence(_)
-        | Overlay::Key { .. } => (vec![], vec![]),
+        | Overlay::Key { .. }
+        | Overlay::Program(_) => (vec![], vec![]),
         Overlay::Palette(_) => (
             fixed_hints(&[("Enter", "do it"), ("↑↓", "choose"), ("Tab", "complete")]),
             fixed_hints(&[("Esc", "leave")]),

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod attention;
 mod backend;
 mod bench;
 mod finding;
@@ -16,6 +17,7 @@ mod monkey;
 mod mouse;
 mod on_call;
 mod outbox;
+mod outside;
 mod proxy;
 mod reference;
 mod remapped;

@@ -7,7 +7,7 @@ use std::{
 
 use toml::{Table, Value};
 
-use super::{ConfigError, contexts, setting, views};
+use super::{ConfigError, commands, contexts, setting, views};
 
 /// The section of key bindings, which [`super::keys`] reads with their lines.
 pub(super) const KEYS_SECTION: &str = "keys";
@@ -16,6 +16,7 @@ pub(crate) struct Values {
     pub(crate) settings: Vec<(String, Value)>,
     pub(crate) contexts: Option<Value>,
     pub(crate) views: Option<Value>,
+    pub(crate) commands: Option<Value>,
 }
 
 /// Returns the file to read: the named file, else the user's file, else the system's file if this
@@ -30,7 +31,7 @@ pub(super) fn select_file(
     named.or(own).or_else(system)
 }
 
-/// Returns the settings of a file, and its contexts and views unparsed.
+/// Returns the settings of a file, and its contexts, views and commands unparsed.
 ///
 /// # Errors
 /// Returns an error with line and column if the text is not TOML, or with the nearest known key if
@@ -44,12 +45,14 @@ pub(crate) fn read_values(text: &str, path: &Path) -> Result<Values, ConfigError
     table.remove(KEYS_SECTION);
     let contexts = table.remove(contexts::SECTION);
     let views = table.remove(views::SECTION);
+    let commands = table.remove(commands::SECTION);
     let mut settings = Vec::new();
     flatten_table("", table, &mut settings, path)?;
     Ok(Values {
         settings,
         contexts,
         views,
+        commands,
     })
 }
 
@@ -74,7 +77,12 @@ fn flatten_table(
 }
 
 fn unknown_section(name: &str, path: &Path) -> ConfigError {
-    let others = [KEYS_SECTION, contexts::SECTION, views::SECTION];
+    let others = [
+        KEYS_SECTION,
+        commands::SECTION,
+        contexts::SECTION,
+        views::SECTION,
+    ];
     let sections = setting::section_names().chain(others);
     let nearest = setting::nearest_name(sections, name);
     let path = path.display();

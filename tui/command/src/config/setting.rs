@@ -1,6 +1,7 @@
 //! The table of all settings: each key, and a function that applies its value.
 
-use bellwether_tui::{ESCAPE_DELAY_MAX, Theme};
+use bellwether_proto::cloud::Severity;
+use bellwether_tui::{ESCAPE_DELAY_MAX, Popup, QuietHours, Theme};
 
 use super::service;
 use super::{KeySource, LogFormat, Part, entry::Setting, value};
@@ -92,6 +93,45 @@ const COMMAND: &[Setting] = &[
     Setting::new("theme", |settings, value| {
         let words = Theme::ALL.map(|theme| (theme.as_str(), theme));
         settings.theme = value::one_of_names(value, &words)?;
+        Ok(())
+    }),
+    Setting::new("notice.enabled", |settings, value| {
+        settings.notices.enabled = value::parse_flag(value)?;
+        Ok(())
+    }),
+    Setting::new("notice.severity", |settings, value| {
+        let words = [
+            ("debug", Severity::Debug),
+            ("info", Severity::Info),
+            ("warning", Severity::Warning),
+            ("error", Severity::Error),
+            ("critical", Severity::Critical),
+        ];
+        settings.notices.severity = value::one_of_names(value, &words)?;
+        Ok(())
+    }),
+    Setting::new("notice.bell", |settings, value| {
+        settings.notices.bell = value::parse_flag(value)?;
+        Ok(())
+    }),
+    Setting::new("notice.popup", |settings, value| {
+        let words = Popup::ALL.map(|popup| (popup.as_str(), popup));
+        settings.notices.popup = value::one_of_names(value, &words)?;
+        Ok(())
+    }),
+    Setting::new("notice.title", |settings, value| {
+        settings.notices.title = value::parse_flag(value)?;
+        Ok(())
+    }),
+    Setting::new("notice.quiet", |settings, value| {
+        let expected = "a span of local time such as \"22:00-07:00\"";
+        let is_set = value.as_str() != Some("");
+        let quiet = is_set.then(|| value::parse_from_str::<QuietHours>(value, expected));
+        settings.notices.quiet = quiet.transpose()?;
+        Ok(())
+    }),
+    Setting::new("notice.plain", |settings, value| {
+        settings.notices.plain = value::parse_flag(value)?;
         Ok(())
     }),
     Setting::new("log_format", |settings, value| {

@@ -699,3 +699,90 @@ fn system_file_is_read_if_the_user_has_none() {
     assert_eq!(selected(None), Some(own.clone()));
     assert_eq!(selected(Some(&named)), Some(named.clone()));
 }
+
+#[test]
+fn notice_settings_are_read_from_file_and_variables() {
+    let file = "[notice]\nseverity = \"error\"\npopup = \"osc777\"\nquiet = \"22:00-07:00\"\n";
+    let variables = [("BELLWETHER_NOTICE_BELL", "false"), ("TMUX", "/tmp/tmux")];
+    let notices = load(&Flags::default(), &variables, file).unwrap().notices;
+    assert_eq!(notices.popup.as_str(), "osc777");
+    assert_eq!(notices.quiet, "22:00-07:00".parse().ok());
+    assert!(!notices.bell && notices.title && notices.tmux);
+    let off = load(&Flags::default(), &[], "[notice]\nquiet = \"\"\n").unwrap();
+    assert_eq!(off.notices, Notices::default());
+    for (file, message) in [
+        ("[notice]\nquiet = \"22-7\"\n", "notice.quiet (in "),
+        ("[notice]\nquiet = \"22-7\"\n", "such as \"22:00-07:00\""),
+        (
+            "[notice]\npopup = \"osc8\"\n",
+            "\"off\", \"osc9\", \"osc777\" or \"osc99\"",
+        ),
+        ("[notice]\nseverity = \"major\"\n", "notice.severity"),
+        ("[notice]\nbel = true\n", "the nearest is notice.bell"),
+    ] {
+        let found = problem(&[], file);
+        assert!(found.contains(message), "{found}");
+    }
+}
+
+#[test]
+fn command_errors_name_the_command_and_both_meanings_of_a_key() {
+    let section = |lines: &str| format!("[commands.ssh]\n{lines}\n");
+    let run = "run = [\"ssh\", \"{dimensions.host}\"]";
+    let good = section(&format!(
+        "key = \"g l\"\nscreens = [\"events\", \"rule\"]\n{run}"
+    ));
+    load(&Flags::default(), &[], &good).unwrap();
+    for (lines, message) in [
+        (
+            format!("key = \"a\"\n{run}"),
+            "commands.ssh.key: `a` is also `acknowledge` (in events)",
+        ),
+        (run.to_owned(), "commands.ssh.key (in "),
+        ("key = \"X\"".to_owned(), "commands.ssh.run (in "),
+        (
+            "key = \"X\"\nrun = \"ssh host\"".to_owned(),
+            "expected a list such as [\"ssh\"",
+        ),
+        (
+            "key = \"X\"\nrun = [\"ssh\", 1]".to_owned(),
+            "commands.ssh.run (in ",
+        ),
+        (format!("key = 1\n{run}"), "expected a key such as"),
+        (
+            format!("key = \"X\"\nshell = true\n{run}"),
+            "commands.ssh.shell (in ",
+        ),
+        (
+            format!("key = \"X\"\nscreens = [\"overview\"]\n{run}"),
+            "shows no item",
+        ),
+    ] {
+        let found = problem(&[], &section(&lines));
+        assert!(found.contains(message), "{found}");
+    }
+    // A key that the file binds to an action.
+    let bound = format!(
+        "[keys]\ntop = \"X\"\n{}",
+        section(&format!("key = \"X\"\n{run}"))
+    );
+    let found = problem(&[], &bound);
+    assert!(found.contains("`X` is also `top`"), "{found}");
+}
+
+#[test]
+fn browser_needs_a_display_on_this_machine() {
+    let opener = |variables: &[(&str, &str)]| {
+        let settings = load(&Flags::default(), variables, "").unwrap();
+        settings.opener
+    };
+    assert_eq!(
+        opener(&[("DISPLAY", ":0"), ("SSH_TTY", "/dev/pts/1")]),
+        None
+    );
+    if cfg!(target_os = "linux") {
+        assert_eq!(opener(&[]), None);
+        let opener = opener(&[("WAYLAND_DISPLAY", "wayland-0")]);
+        assert_eq!(opener.as_deref(), Some("xdg-open"));
+    }
+}

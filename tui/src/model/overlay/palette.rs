@@ -52,6 +52,8 @@ pub(crate) enum PaletteTarget {
     List(Route, String),
     /// Silences the events that match a filter until the typed end.
     Silence(String, String),
+    /// The position of a command of the operator in the keymap.
+    Run(usize),
     Type(String),
 }
 
@@ -192,7 +194,15 @@ fn action_items(model: &Model) -> Vec<Item> {
         group: Some(entry.group),
         ..Item::new(entry.title, PaletteTarget::Act(entry.action))
     };
-    applying.map(item).collect()
+    let commands = model.keymap.commands_in(&places);
+    // In plain mode, commands would act on a row that is not visibly selected.
+    let commands = commands.filter(|_| !model.is_plain);
+    let commands = commands.map(|(at, command)| Item {
+        keys: command.hint(),
+        group: Some(Group::Console),
+        ..Item::new(format!("run {}", command.name), PaletteTarget::Run(at))
+    });
+    applying.map(item).chain(commands).collect()
 }
 
 fn format_entry_keys(model: &Model, entry: &Entry, places: &[ActionPlace]) -> String {

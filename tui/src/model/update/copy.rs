@@ -80,7 +80,7 @@ pub(super) fn open_copy_menu(model: &mut Model) {
 
 pub(super) fn run_menu_action(model: &mut Model, what: MenuAction, effects: &mut Vec<Effect>) {
     match what {
-        MenuAction::Field(_) | MenuAction::View(_) => {}
+        MenuAction::Field(_) | MenuAction::View(_) | MenuAction::Open(_) => {}
         MenuAction::Text(text) => copy_text(model, text, effects),
         MenuAction::Event(id) => {
             let ticket = send_call(model, events::get_event(&id), ReplyPurpose::Copy, effects);
@@ -107,7 +107,7 @@ pub(super) fn handle_event(
     true
 }
 
-fn pretty_json<M: Name>(message: &M) -> String {
+pub(super) fn pretty_json<M: Name>(message: &M) -> String {
     let json = json::to_json(message).ok();
     let json = json.and_then(|json| serde_json::from_slice::<serde_json::Value>(&json).ok());
     let json = json.and_then(|json| serde_json::to_string_pretty(&json).ok());
@@ -116,7 +116,7 @@ fn pretty_json<M: Name>(message: &M) -> String {
 
 impl Model {
     /// Returns the id or name of the selected or shown item; empty if there is none.
-    fn current_id(&self) -> String {
+    pub(super) fn current_id(&self) -> String {
         match &self.page.route {
             route if route.is_list() => self.selected_id().unwrap_or_default(),
             route => route.object_name().to_owned(),
@@ -169,7 +169,7 @@ impl Model {
         cells.map(|cell| cell.text.trim().to_owned()).collect()
     }
 
-    fn current_json(&self, id: &str) -> Option<MenuAction> {
+    pub(super) fn current_json(&self, id: &str) -> Option<MenuAction> {
         let object = |kind| {
             let object = self.store.object(kind, id)?;
             serde_json::to_string_pretty(&object.json).ok()
@@ -254,7 +254,7 @@ fn rest_path(route: &Route, id: &str) -> Option<String> {
     }
 }
 
-fn shell_quote(word: &str) -> String {
+pub(super) fn shell_quote(word: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+,@:=".contains(char);
     if word.chars().all(plain) {
         word.to_owned()

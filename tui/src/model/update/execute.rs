@@ -4,7 +4,11 @@ use super::{navigate, report, send_call};
 use crate::{
     client::parse_empty,
     model::{
-        Model, message::Effect, overlay::Consequence, reply_purpose::ReplyPurpose, write::Write,
+        Model,
+        message::Effect,
+        overlay::{Consequence, Overlay, Program, ProgramPane},
+        reply_purpose::ReplyPurpose,
+        write::Write,
     },
     theme::Token,
 };
@@ -14,6 +18,7 @@ pub(super) fn execute(model: &mut Model, then: Consequence, effects: &mut Vec<Ef
     match then {
         Consequence::LeaveForm => navigate::go_back(model, effects),
         Consequence::Quit => model.quit = true,
+        Consequence::Run(program) => run_program(model, *program, effects),
         Consequence::Undo => undo_last(model, false, effects),
         Consequence::Test(None, inquiry) if model.page.form().is_some() => {
             report::run_in_form(model, &inquiry, effects);
@@ -35,6 +40,17 @@ pub(super) fn execute(model: &mut Model, then: Consequence, effects: &mut Vec<Ef
             model.show_notice(Token::Dim, "…");
         }
     }
+}
+
+fn run_program(model: &mut Model, program: Program, effects: &mut Vec<Effect>) {
+    model.confirmed_commands.insert(program.name);
+    model.overlay = Some(Overlay::Program(ProgramPane {
+        title: program.shown,
+        lines: Vec::new(),
+        end: None,
+        top: 0,
+    }));
+    effects.push(Effect::Run(program.words));
 }
 
 pub(super) fn undo_last(model: &mut Model, at_once: bool, effects: &mut Vec<Effect>) {

@@ -53,7 +53,7 @@ fn without_alt_gr(model: &Model, key: KeyEvent) -> KeyEvent {
             modifiers: key.modifiers - KeyModifiers::ALT - KeyModifiers::CONTROL,
             ..key
         },
-        KeyLookup::Act(_) | KeyLookup::Wait => key,
+        KeyLookup::Act(_) | KeyLookup::Run(_) | KeyLookup::Wait => key,
     }
 }
 

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     bulk, clash, confirm, copy, events, execute::execute, forms, heartbeats, line_picks, navigate,
-    on_call, report, screen, silencing, views,
+    on_call, outside, report, screen, silencing, views,
 };
 use crate::{
     model::{
@@ -14,7 +14,7 @@ use crate::{
         message::Effect,
         overlay::{
             Clash, ClashChoice, Confirm, Consequence, Menu, MenuAction, Overlay, Palette,
-            PaletteTarget, Picker, PickerPurpose, Prompt, PromptPurpose,
+            PaletteTarget, Picker, PickerPurpose, ProgramPane, Prompt, PromptPurpose,
         },
     },
     theme::Token,
@@ -41,8 +41,40 @@ pub(super) fn handle_overlay_key(model: &mut Model, key: KeyEvent, effects: &mut
             KeyCode::Esc => {}
             _ => model.overlay = Some(Overlay::Key { name, key: secret }),
         },
+        Some(Overlay::Program(pane)) => handle_program_key(model, pane, key, effects),
         None => {}
     }
+}
+
+/// Handles a key of the pane with the output of a command. Esc stops a running command.
+fn handle_program_key(
+    model: &mut Model,
+    mut pane: ProgramPane,
+    key: KeyEvent,
+    effects: &mut Vec<Effect>,
+) {
+    let page = usize::from(model.size.1 / 2);
+    let last = pane.lines.len().saturating_sub(1);
+    match key.code {
+        KeyCode::Esc | KeyCode::Char('q') => {
+            if pane.end.is_none() {
+                effects.push(Effect::StopRun);
+                model.show_notice(Token::Warning, "stopped the command");
+            }
+            return;
+        }
+        KeyCode::Char('y') => {
+            effects.push(Effect::Copy(pane.lines.join("\n")));
+            model.show_notice(Token::Info, "copied the output");
+        }
+        KeyCode::Down | KeyCode::Char('j') => pane.top += 1,
+        KeyCode::Up | KeyCode::Char('k') => pane.top = pane.top.saturating_sub(1),
+        KeyCode::PageDown => pane.top += page,
+        KeyCode::PageUp => pane.top = pane.top.saturating_sub(page),
+        _ => {}
+    }
+    pane.top = pane.top.min(last);
+    model.overlay = Some(Overlay::Program(pane));
 }
 
 pub(super) fn handle_overlay_paste(model: &mut Model, text: &str) {
@@ -60,7 +92,8 @@ pub(super) fn handle_overlay_paste(model: &mut Model, text: &str) {
             | Overlay::Clash(_)
             | Overlay::Bulk(_)
             | Overlay::Menu(_)
-            | Overlay::Key { .. },
+            | Overlay::Key { .. }
+            | Overlay::Program(_),
         )
         | None => {}
     }
@@ -238,6 +271,7 @@ fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &m
         return match menu.items.swap_remove(at).what {
             MenuAction::Field(field) => navigate::open_grouped(model, &field, effects),
             MenuAction::View(name) => views::show_view(model, &name, effects),
+            MenuAction::Open(url) => outside::open_url(model, url, effects),
             what => copy::run_menu_action(model, what, effects),
         };
     }
@@ -292,6 +326,7 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
         PaletteTarget::Context(name) => forms::quit_to_context(model, name),
         PaletteTarget::View(name) => views::show_view(model, &name, effects),
         PaletteTarget::Group(field) => navigate::open_grouped(model, &field, effects),
+        PaletteTarget::Run(at) => outside::run_command(model, at, effects),
         PaletteTarget::Type(_) => {}
     }
 }

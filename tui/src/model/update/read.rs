@@ -131,6 +131,9 @@ pub(super) fn handle_page(
     if kind == Kind::Response {
         model.store.index_responses();
     }
+    if matches!(kind, Kind::Response | Kind::Contact) {
+        model.note_pages();
+    }
     Some(changed)
 }
 

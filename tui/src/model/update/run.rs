@@ -1,8 +1,8 @@
 //! Execution of actions.
 
 use super::{
-    bulk, confirm, copy, events, forms, grouped, heartbeats, navigate, on_call, report, screen,
-    silencing, views,
+    bulk, confirm, copy, events, forms, grouped, heartbeats, navigate, on_call, outside, report,
+    screen, silencing, views,
 };
 use crate::{
     client::StatusChange,
@@ -88,6 +88,7 @@ fn act_on_selected(model: &mut Model, action: Action, effects: &mut Vec<Effect>)
         Action::MarkAll => screen::toggle_all_marks(model),
         Action::Copy => copy::copy_id(model, effects),
         Action::CopyAs => copy::open_copy_menu(model),
+        Action::OpenLink => outside::open_link(model, effects),
         Action::Pause => screen::toggle_list_pause(model),
         Action::Follow => screen::follow_newest(model, effects),
         Action::Sort => screen::cycle_sort(model, effects),

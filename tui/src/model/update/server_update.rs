@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use bellwether_proto::v1;
 
-use super::{bulk, charts, clash, copy, forms, keys, navigate, read, report, silencing, tested};
+use super::{
+    attention, bulk, charts, clash, copy, forms, keys, navigate, outside, read, report, silencing,
+    tested,
+};
 use crate::{
     client::{
         self, CallResult, LinkState, Page, ServerUpdate, Ticket, WriteOutcome, deliveries, message,
@@ -134,6 +137,7 @@ fn handle_link_state(model: &mut Model, state: LinkState, effects: &mut Vec<Effe
             model.link = Connection::Up;
             model.pending.clear();
             clear_waiting(model);
+            attention::on_reconnect(model);
             // Events, and the resources that links and forms use, are read at the start.
             read::read_events_from_start(model, effects);
             if model.page.route != Route::Events {
@@ -225,6 +229,13 @@ fn handle_response(
         }
         ReplyPurpose::GroupedEvents => record_groups(model, ticket, message(answer)),
         ReplyPurpose::Copy => copy::handle_event(model, ticket, decode_event(answer), effects),
+        ReplyPurpose::Attention => {
+            attention::handle_open_events(model, ticket, answer);
+            false
+        }
+        ReplyPurpose::Outside(task) => {
+            outside::handle_event(model, ticket, task, decode_event(answer), effects)
+        }
         ReplyPurpose::Event => {
             fill_slot(
                 model,

@@ -10,6 +10,8 @@ use crate::{
     theme::Token,
 };
 
+const JUST_CHANGED: &str = "the selected row just changed; press the key again";
+
 impl Model {
     /// Looks up a key after those of an incomplete sequence. Returns whether it has a meaning.
     pub(super) fn continue_sequence(&mut self, key: KeyEvent) -> bool {
@@ -35,12 +37,15 @@ impl Model {
                     self.page.list.follows = false;
                 }
                 if is_on_events && is_on_row && is_unread && self.page.list.marks.is_empty() {
-                    let words = "the selected row just changed; press the key again";
-                    self.show_notice(Token::Warning, words);
+                    self.show_notice(Token::Warning, JUST_CHANGED);
                 } else {
                     self.follow.push_back(entry.action);
                 }
             }
+            KeyLookup::Run(_) if self.page.list.is_unread(self.now_ms) => {
+                self.show_notice(Token::Warning, JUST_CHANGED);
+            }
+            KeyLookup::Run(at) => self.custom_command = Some(at),
             KeyLookup::Wait => {
                 self.begun = keys;
                 self.begun_until_ms = Some(self.now_ms.saturating_add(limits::SEQUENCE_MS));

@@ -27,7 +27,6 @@ use crate::{
     model::{Connection, overlay::Overlay, tabs},
     options::View,
     route::Route,
-    theme::Token,
     view,
 };
 use answers::{answer, found, listing, object, occurrence, row};
@@ -77,7 +76,7 @@ fn reply(model: &mut Model, effects: Vec<Effect>) -> Vec<Call> {
                 let more = update(model, Msg::Edited(edit, result));
                 assert!(more.iter().all(|effect| !matches!(effect, Effect::Send(_))));
             }
-            Effect::Send(_) | Effect::Copy(_) | Effect::Suspend | Effect::Mouse(_) => {}
+            _ => {}
         }
     }
     writes
