@@ -48,6 +48,7 @@ mod listing;
 mod lives;
 mod mail;
 mod manual;
+mod mapped_actions;
 mod mappings;
 mod metrics;
 mod model;

@@ -4,6 +4,7 @@ mod act;
 mod action;
 mod body;
 mod decode;
+mod entry;
 mod evaluate;
 mod event;
 mod excerpt;
@@ -20,8 +21,7 @@ use bellwether_proto::v1;
 use crate::{
     domain::{
         Clause, IntakeMapping, MappedEvent, MappedResponse, NO_SNIPPETS, Name, TemplateLanguage,
-        WebhookSignature,
-        secret::MASK,
+        WebhookSignature, secret::MASK,
     },
     error::Error,
     limits::{
@@ -67,7 +67,10 @@ impl AuthoredResource for IntakeMapping {
         let name = violations.name(&draft.name, stored.is_none());
         let mapping = build_mapping(draft, parts, stored, &mut violations);
         let is_responding = mapping.as_ref().is_some_and(|it| it.response.is_some());
-        if name.as_ref().is_some_and(|it| is_responding && Name::for_receiver(it, "user").is_none()) {
+        if name
+            .as_ref()
+            .is_some_and(|it| is_responding && Name::for_receiver(it, "user").is_none())
+        {
             let message = "is reserved: a mapping with `response` names the receiver's users";
             violations.add("name", message);
         }
@@ -231,7 +234,11 @@ fn check_response(response: &MappedResponse, violations: &mut Violations) {
         violations.add("response.action", message);
     }
     let is_kept = !response.thread.kept_name.is_empty();
-    let thread = if is_kept { "thread.keptValue" } else { "thread.id" };
+    let thread = if is_kept {
+        "thread.keptValue"
+    } else {
+        "thread.id"
+    };
     let texts = [
         (thread, &response.thread.template),
         ("action", &response.action),

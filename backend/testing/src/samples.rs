@@ -17,9 +17,10 @@ use std::{
 use crate::domain::{
     Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings, DeliveryState,
     Destination, DestinationKind, Dialect, Handshake, IntakeMapping, KeyScope, Literal,
-    MappedEvent, MappedResponse, MappedSeverity, MappedThread, Name, Notified, PreviousKey, Query, Rates, Receipt, RecordId,
-    Refusal, RevisedResource, Revision, Role, Rule, SavedView, Secret, Settings, Severity,
-    SharedSettings, SignatureScheme, SortField, TemplateLanguage, Trigger, WebhookSignature,
+    MappedEvent, MappedResponse, MappedSeverity, MappedThread, Name, Notified, PreviousKey, Query,
+    Rates, Receipt, RecordId, Refusal, RevisedResource, Revision, Role, Rule, SavedView, Secret,
+    Settings, Severity, SharedSettings, SignatureScheme, SortField, TemplateLanguage, Trigger,
+    WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
         Auth, Email, EventTemplates, Expect, FollowUp, Header, HeaderValue, Keep, MailPriority,

@@ -70,7 +70,10 @@ impl ThreadActions {
             let author = match &*action.author {
                 "" => client.clone(),
                 user => Name::for_receiver(&mapping.name, user).ok_or_else(|| {
-                    invalid("author", &format!("`{user}` contains unprintable characters"))
+                    invalid(
+                        "author",
+                        &format!("`{user}` contains unprintable characters"),
+                    )
                 })?,
             };
             let thread = self.find_thread(action, &receivers).await?;
@@ -130,7 +133,8 @@ impl ThreadActions {
                 Some(group) => self.find_group(group.id).await,
                 None => {
                     let thread = delivery.thread_id();
-                    self.find_event(delivery.content.occurrence.id(), thread).await
+                    self.find_event(delivery.content.occurrence.id(), thread)
+                        .await
                 }
             };
         }
@@ -151,7 +155,11 @@ impl ThreadActions {
     }
 
     async fn find_group(&self, id: RecordId) -> Result<Option<Thread>, Error> {
-        let found = self.deciding.store.get::<Group>(id.to_bytes().into()).await?;
+        let found = self
+            .deciding
+            .store
+            .get::<Group>(id.to_bytes().into())
+            .await?;
         Ok(found.map(|it| Thread::Group(it.value)))
     }
 

@@ -5,14 +5,12 @@ use std::time::Duration;
 use bellwether_proto::v1;
 use jiff::SignedDuration;
 
-use super::evaluate::EntryContext;
+use super::entry::EntryContext;
 use crate::{
     clock::to_millis,
     domain::{MappedResponse, Name, name::NAME_CHARACTERS_MAX},
     error::Error,
-    limits::{
-        ACKNOWLEDGEMENT_MAX, ACKNOWLEDGEMENT_MIN, ANNOTATION_BYTES_MAX, SILENCE_LENGTH_MAX,
-    },
+    limits::{ACKNOWLEDGEMENT_MAX, ACKNOWLEDGEMENT_MIN, ANNOTATION_BYTES_MAX, SILENCE_LENGTH_MAX},
     ops::wire::time::duration_from_ms,
     template::{AnyTemplate, Escape, Variables, cut},
 };
@@ -122,7 +120,11 @@ impl<'a> PreparedAction<'a> {
                 let text = fill("response.duration", &self.duration)?;
                 let bounds = [ACKNOWLEDGEMENT_MIN, ACKNOWLEDGEMENT_MAX];
                 let is_limited = !text.is_empty();
-                ActionKind::Acknowledge(is_limited.then(|| read_duration(&text, bounds)).transpose()?)
+                ActionKind::Acknowledge(
+                    is_limited
+                        .then(|| read_duration(&text, bounds))
+                        .transpose()?,
+                )
             }
             "unacknowledge" => ActionKind::Unacknowledge,
             "close" => ActionKind::Close,

@@ -12,6 +12,7 @@ use super::{
     RejectedDocument,
     action::{PreparedAction, ThreadAction},
     body::{self, Body, IncomingBody, MalformedEntries},
+    entry::{EntryContext, REQUEST, without_request},
     event::PreparedEvent,
     excerpt::{excerpt_reason, excerpt_value},
 };
@@ -26,12 +27,11 @@ use crate::{
     },
     matching::{Document, DocumentQuery},
     message::sample,
-    template::{Budget, RenderError},
+    template::Budget,
 };
 
-/// Names of the list entry and of the request in templates and clauses.
+/// Name of the list entry in templates and clauses.
 const ITEM: &str = "item";
-const REQUEST: &str = "request";
 
 /// Evaluator of mappings that runs outside of the async runtime.
 #[derive(Debug)]
@@ -259,7 +259,9 @@ impl<'a> PreparedMapping<'a> {
         let target = match (&mapping.event, &mapping.response) {
             (_, Some(response)) => MappingTarget::Action(PreparedAction::new(response)?),
             (Some(event), None) => MappingTarget::Event(PreparedEvent::new(event)?),
-            (None, None) => return Err(Error::invalid("mapping", "has neither event nor response")),
+            (None, None) => {
+                return Err(Error::invalid("mapping", "has neither event nor response"));
+            }
         };
         Ok(Self {
             mapping,
@@ -419,11 +421,7 @@ impl<'a> PreparedMapping<'a> {
         } = work;
         // An entry over the limit must not affect the next one.
         budget.begin_template();
-        let mut entry = EntryContext {
-            data,
-            condition_document,
-            budget,
-        };
+        let mut entry = EntryContext::new(data, condition_document, budget);
         let mut drop_entry = |reason: &str| {
             let rejection = Rejection {
                 dropped: true,
@@ -440,8 +438,7 @@ impl<'a> PreparedMapping<'a> {
         let event = match &self.target {
             MappingTarget::Event(event) => {
                 let at = mapped.events.len();
-                let on_empty =
-                    |what: &str| empty.entry(what.to_owned()).or_insert((0, at)).0 += 1;
+                let on_empty = |what: &str| empty.entry(what.to_owned()).or_insert((0, at)).0 += 1;
                 event.map(&mut entry, stored, on_empty)?
             }
             MappingTarget::Action(action) => {
@@ -461,52 +458,5 @@ impl<'a> PreparedMapping<'a> {
         let bytes = texts + pairs.sum::<usize>();
         mapped.events.push(event);
         Ok(bytes)
-    }
-}
-
-/// An entry with the shared budget of its document.
-pub(super) struct EntryContext<'a> {
-    pub(super) data: &'a Value,
-    condition_document: Option<&'a Document>,
-    budget: &'a mut Budget,
-}
-
-impl EntryContext<'_> {
-    /// Returns whether the entry meets a condition; `None` without a condition.
-    pub(super) fn is(
-        &mut self,
-        what: &str,
-        query: Option<&DocumentQuery>,
-    ) -> Result<Option<bool>, Error> {
-        let Some((query, document)) = query.zip(self.condition_document) else {
-            return Ok(None);
-        };
-        let spent = self.budget.spend(query.steps(document));
-        spent.map_err(|error| limit_error(what, &error))?;
-        Ok(Some(query.matches(document)))
-    }
-
-    pub(super) fn render(
-        &mut self,
-        what: &str,
-        render: impl FnOnce(&Value, &mut Budget) -> Result<String, RenderError>,
-    ) -> Result<String, Error> {
-        render(self.data, self.budget).map_err(|error| limit_error(what, &error))
-    }
-}
-
-fn limit_error(what: &str, error: &RenderError) -> Error {
-    Error::invalid("body", format!("{what}: {error}"))
-}
-
-pub(super) fn without_request(data: &Value) -> Value {
-    match data {
-        Value::Object(members) => {
-            let members = members.iter().filter(|(name, _)| *name != REQUEST);
-            members
-                .map(|(name, it)| (name.clone(), it.clone()))
-                .collect()
-        }
-        other => other.clone(),
     }
 }

@@ -9,7 +9,7 @@ use bellwether_proto::{
 use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
 use serde_json::Value;
 
-use super::evaluate::{EntryContext, without_request};
+use super::entry::{EntryContext, without_request};
 use crate::{
     domain::{Clause, MappedEvent, Severity, value::list_index},
     error::Error,

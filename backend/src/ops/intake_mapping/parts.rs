@@ -86,10 +86,7 @@ fn event(wire: v1::MappedEvent, violations: &mut Vec<Violation>) -> MappedEvent 
     }
 }
 
-fn response(
-    wire: v1::MappedResponse,
-    violations: &mut Vec<Violation>,
-) -> Option<MappedResponse> {
+fn response(wire: v1::MappedResponse, violations: &mut Vec<Violation>) -> Option<MappedResponse> {
     let mut add =
         |field: &str, why: &str| violations.push(Violation::new(format!("response.{field}"), why));
     let thread = wire.thread.unwrap_or_default();
@@ -133,7 +130,10 @@ fn response(
 }
 
 fn response_to_wire(response: MappedResponse) -> v1::MappedResponse {
-    let MappedThread { kept_name, template } = response.thread;
+    let MappedThread {
+        kept_name,
+        template,
+    } = response.thread;
     let (id, kept_value) = if kept_name.is_empty() {
         (template, String::new())
     } else {

@@ -74,7 +74,12 @@ fn scheme_rules(scheme: SignatureScheme) -> SchemeRules {
             header: "x-slack-signature",
             prefix: "v0=",
             timestamp: Some("x-slack-request-timestamp"),
-            signed: &[Text("v0:"), Header("x-slack-request-timestamp"), Text(":"), Body],
+            signed: &[
+                Text("v0:"),
+                Header("x-slack-request-timestamp"),
+                Text(":"),
+                Body,
+            ],
             ..BODY_IN_HEX
         },
         SignatureScheme::StandardWebhooks => SchemeRules {
@@ -145,16 +150,24 @@ pub fn verify(
             Encoding::Hex => decode_hex(code)?,
             Encoding::Base64 => STANDARD.decode(code).ok()?,
             // The codes are compared instead of the texts, in constant time.
-            Encoding::Plain => empty.clone().chain_update(code).finalize().into_bytes().to_vec(),
+            Encoding::Plain => empty
+                .clone()
+                .chain_update(code)
+                .finalize()
+                .into_bytes()
+                .to_vec(),
         };
         mac.clone().verify_slice(&code).ok()
     };
-    given.split(rules.separator).find_map(is_valid).ok_or_else(|| {
-        Error::PermissionDenied(format!(
-            "the signature in `{}` does not match this body and the mapping's secret",
-            rules.header
-        ))
-    })
+    given
+        .split(rules.separator)
+        .find_map(is_valid)
+        .ok_or_else(|| {
+            Error::PermissionDenied(format!(
+                "the signature in `{}` does not match this body and the mapping's secret",
+                rules.header
+            ))
+        })
 }
 
 /// Returns the signing key; `None` if the secret is empty or malformed.

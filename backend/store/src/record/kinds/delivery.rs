@@ -63,7 +63,8 @@ pub fn waiting_prefix(destination: RecordId, earlier: RecordId) -> Key {
 /// Returns the key prefix of the messages to a destination whose responses contained a value to
 /// keep.
 pub fn kept_value_prefix(destination: RecordId, name: &str, value: &str) -> Key {
-    let mut digest = Sha256::digest([name.as_bytes(), b"\0", value.as_bytes()].concat()).into_iter();
+    let mut digest =
+        Sha256::digest([name.as_bytes(), b"\0", value.as_bytes()].concat()).into_iter();
     let digest = RecordId::from_bytes(std::array::from_fn(|_| digest.next().unwrap_or_default()));
     let no_rule = RecordId::from_bytes([0; 16]);
     thread_prefix(destination, (digest, no_rule), ThreadState::KeepingValue)
