@@ -316,7 +316,8 @@ async fn action_requires_a_signature_or_the_operator_role() {
     let wrong = format!("sha256={}", hex_signature("another body"));
     let signature = [("x-hub-signature", wrong.as_str())];
     let nobody = rest.with_key(None);
-    let table: [(&Rest, &str, &[(&str, &str)], u16, &str); 7] = [
+    type Headers<'a> = &'a [(&'a str, &'a str)];
+    let table: [(&Rest, &str, Headers<'_>, u16, &str); 7] = [
         (&ingest, "jira", &signature, 403, "x-hub-signature"),
         (&ingest, "jira", &[], 403, "x-hub-signature"),
         (&operator, "jira", &signature, 403, "x-hub-signature"),
@@ -441,6 +442,26 @@ async fn each_action_takes_effect_once() {
     let silence = &silences["silences"][0];
     assert_eq!(silence["author"], by);
     assert_eq!(silence["coveredCount"], 0, "{silence:#}");
+}
+
+#[tokio::test]
+async fn invalid_actions_are_rejected_with_the_field() {
+    let world = World::start();
+    let rest = world.rest();
+    rest.post(MAPPINGS, &plain_mapping()).await.ok();
+    let event = samples::event("disk", "a", "SEVERITY_INFO", "disk is full");
+    let events = samples::events(&[event]);
+    rest.post("/v1/data-receiver/events", &events).await.ok();
+    let search = json!({"query": {"filter": "host=a"}});
+    let found = rest.post("/v1/events:search", &search).await.ok();
+    let id = found["results"][0]["id"].clone();
+    let act = async |fields: Value| {
+        let mut document = json!({"thread": id});
+        for (key, value) in fields.as_object().unwrap() {
+            document[key] = value.clone();
+        }
+        rest.post("/v1/intake/webhooks/plain", &document).await
+    };
     assert_eq!(
         act(json!({"action": ""})).await.ok(),
         json!({"succeeded": 0, "dropped": 1})
@@ -532,6 +553,27 @@ async fn invalid_response_fields_are_named() {
 async fn shipped_mappings_map_published_documents_to_actions() {
     let world = World::start();
     let rest = world.rest();
+    for (name, body, expected) in published_documents() {
+        let media_type = if body.starts_with('{') {
+            "application/json"
+        } else {
+            "application/x-www-form-urlencoded"
+        };
+        let headers = json!({"x-github-event": "issues", "content-type": media_type});
+        let test = json!({"mapping": example(name), "body": body, "headers": headers});
+        let shown = rest.post(&format!("{MAPPINGS}:test"), &test).await.ok();
+        assert_eq!(shown["faults"], Value::Null, "{name}: {shown:#}");
+        assert_eq!(shown["actions"][0], expected, "{name}: {body}");
+        // Every mapping is valid as it is.
+        rest.post(&format!("{MAPPINGS}?validateOnly=true"), &example(name))
+            .await
+            .ok();
+    }
+}
+
+/// Returns documents with the mapping and the expected action, or null if they are dropped.
+#[expect(clippy::too_many_lines, reason = "one document after another")]
+fn published_documents() -> Vec<(&'static str, String, Value)> {
     let pagerduty = |kind: &str| {
         json!({"event": {
             "id": "01CH754SM17TWPE2V2H4VPBRO7", "event_type": format!("incident.{kind}"),
@@ -606,22 +648,5 @@ async fn shipped_mappings_map_published_documents_to_actions() {
             json!({"threadId": "event:1", "action": "close", "author": "ana"}),
         ),
     ];
-    for (name, body, expected) in table {
-        let media_type = if body.starts_with('{') {
-            "application/json"
-        } else {
-            "application/x-www-form-urlencoded"
-        };
-        let headers = json!({"x-github-event": "issues", "content-type": media_type});
-        let test = json!({"mapping": example(name), "body": body, "headers": headers});
-        let shown = rest.post(&format!("{MAPPINGS}:test"), &test).await.ok();
-        assert_eq!(shown["faults"], Value::Null, "{name}: {shown:#}");
-        assert_eq!(shown["actions"][0], expected, "{name}: {body}");
-        // Every mapping is valid as it is.
-        rest.put(&format!("{MAPPINGS}/{name}"), &example(name))
-            .await;
-        rest.post(&format!("{MAPPINGS}?validateOnly=true"), &example(name))
-            .await
-            .ok();
-    }
+    table.into()
 }

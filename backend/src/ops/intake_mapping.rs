@@ -32,6 +32,7 @@ use crate::{
     message,
     ops::{
         resource::{AuthoredResource, Origin, Resources, resource},
+        tag_scope::TagScope,
         validate::Violations,
     },
     store::Changes,
@@ -73,6 +74,11 @@ impl AuthoredResource for IntakeMapping {
         {
             let message = "is reserved: a mapping with `response` names the receiver's users";
             violations.add("name", message);
+        }
+        if is_responding && TagScope::from_caller().is_some() {
+            // A signature allows actions on all events.
+            let message = "response: requires a client whose scope is not limited to tags";
+            return Err(Error::PermissionDenied(message.into()));
         }
         all.check_room(stored, MAPPINGS_MAX).await?;
         let mapping = name.zip(mapping).map(|(name, mapping)| Self {
@@ -148,7 +154,7 @@ fn build_mapping(
         each: draft.each.clone(),
         drop: parts.drop,
         event: parts.event,
-        response: parts.response,
+        response: parts.response.map(Box::new),
         signature,
         parse: draft.parse.clone(),
         handshake: parts.handshake,

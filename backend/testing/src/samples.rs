@@ -506,7 +506,7 @@ pub fn decoding_mapping(called: &str) -> IntakeMapping {
 pub fn response_mapping(called: &str) -> IntakeMapping {
     IntakeMapping {
         event: None,
-        response: Some(MappedResponse {
+        response: Some(Box::new(MappedResponse {
             thread: MappedThread {
                 kept_name: "issue".into(),
                 template: "{{ issue.key }}".into(),
@@ -518,7 +518,7 @@ pub fn response_mapping(called: &str) -> IntakeMapping {
             assignee: "{{ assignee }}".into(),
             destination_names: vec![name("jira")],
             template_language: TemplateLanguage::Jinja,
-        }),
+        })),
         ..mapping(called)
     }
 }

@@ -17,7 +17,7 @@ pub struct IntakeMapping {
     /// The mapping of the entries that are not ignored; `None` if `response` is set.
     pub event: Option<MappedEvent>,
     /// The mapping to actions on threads; `None` if `event` is set.
-    pub response: Option<MappedResponse>,
+    pub response: Option<Box<MappedResponse>>,
     pub signature: Option<WebhookSignature>,
     /// Paths of texts that contain JSON, decoded in this order.
     pub parse: Vec<String>,

@@ -129,14 +129,11 @@ impl ThreadActions {
             let Some(delivery) = found.into_iter().max_by_key(|it: &Delivery| it.id) else {
                 return Ok(None);
             };
-            return match &delivery.content.group {
-                Some(group) => self.find_group(group.id).await,
-                None => {
-                    let thread = delivery.thread_id();
-                    self.find_event(delivery.content.occurrence.id(), thread)
-                        .await
-                }
-            };
+            if let Some(group) = &delivery.content.group {
+                return self.find_group(group.id).await;
+            }
+            let (id, thread) = (delivery.content.occurrence.id(), delivery.thread_id());
+            return self.find_event(id, thread).await;
         }
         if let Some(group) = GroupId::parse(text) {
             return self.find_group(group).await;

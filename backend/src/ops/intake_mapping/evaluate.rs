@@ -442,12 +442,11 @@ impl<'a> PreparedMapping<'a> {
                 event.map(&mut entry, stored, on_empty)?
             }
             MappingTarget::Action(action) => {
-                match action.map(&mut entry)? {
-                    Some(action) => mapped.actions.push(action),
-                    None => {
-                        mapped.dropped += 1;
-                        drop_entry("the action is empty");
-                    }
+                if let Some(action) = action.map(&mut entry)? {
+                    mapped.actions.push(action);
+                } else {
+                    mapped.dropped += 1;
+                    drop_entry("the action is empty");
                 }
                 return Ok(0);
             }

@@ -223,7 +223,7 @@ impl FromDomain<IntakeMapping> for v1::IntakeMapping {
             each: mapping.each,
             drop: mapping.drop.as_ref().map(Into::into),
             event: mapping.event.map(event_to_wire),
-            response: mapping.response.map(response_to_wire),
+            response: mapping.response.map(|it| response_to_wire(*it)),
             signature,
             parse: mapping.parse,
             handshake: match mapping.handshake {

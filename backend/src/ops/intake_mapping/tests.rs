@@ -68,7 +68,7 @@ fn entries_beyond_the_limit_are_refused() {
     );
     let huge = "x".repeat(60_000);
     let mut greedy = mapping;
-    greedy.event.body = "{{huge}}".into();
+    event_of(&mut greedy).body = "{{huge}}".into();
     let many: Vec<_> = (0..1_000).map(|at| json!({"title": at})).collect();
     let found = mapped(&greedy, &json!({"alerts": many, "huge": huge})).unwrap();
     assert_eq!(found.events.len() + found.refused.len(), 1_000);
