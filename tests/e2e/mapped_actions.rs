@@ -357,7 +357,7 @@ async fn action_requires_a_signature_or_the_operator_role() {
     let expected = [entry("unsigned:ana", "true")];
     assert_eq!(history(&stage.occurrence("a").await), expected);
     // The audit log names the client.
-    let audit = rest.get("/v1/audit?clients=operator").await.text();
+    let audit = rest.get("/v1/audit?clientNames=operator").await.text();
     assert!(audit.contains("ReceiveWebhook"), "{audit}");
 }
 
@@ -437,7 +437,7 @@ async fn each_action_takes_effect_once() {
     let expected = ["true", "false", "admin", "closed"].map(|to| entry(by, to));
     assert_eq!(history(&occurrence), expected);
     assert_eq!(occurrence["annotations"].as_array().unwrap().len(), 1);
-    let silences = rest.get("/v1/silences").await.ok();
+    let silences = rest.get("/v1/notification/silences").await.ok();
     assert_eq!(silences["totalSize"], 1, "{silences:#}");
     let silence = &silences["silences"][0];
     assert_eq!(silence["author"], by);

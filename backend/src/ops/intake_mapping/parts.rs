@@ -92,7 +92,7 @@ fn response(wire: v1::MappedResponse, violations: &mut Vec<Violation>) -> Option
     let thread = wire.thread.unwrap_or_default();
     match (&*thread.id, &*thread.kept_name, &*thread.kept_value) {
         ("", "", "") => add("thread", "is required: `id`, or `keptName` and `keptValue`"),
-        ("", "", _) => add("thread.keptName", "is required with `keptValue`"),
+        ("", "", _) => add("thread.keptValue", "requires `keptName`"),
         ("", _, "") => add("thread.keptValue", "is required with `keptName`"),
         ("", ..) if wire.destination_names.is_empty() => {
             add("destinationNames", "is required with `thread.keptName`");
