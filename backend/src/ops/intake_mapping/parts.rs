@@ -8,9 +8,11 @@ use bellwether_proto::{
 use crate::{
     domain::{
         Clause, Handshake, IntakeMapping, MappedEvent, MappedResponse, MappedSeverity,
-        MappedThread, Name, Secret, Severity, SignatureScheme, TemplateLanguage, WebhookSignature,
+        MappedThread, NO_SNIPPETS, Name, Secret, Severity, SignatureScheme, TemplateLanguage,
+        WebhookSignature,
     },
     error::Violation,
+    message::template_violation,
     ops::{
         etag::compute_etag,
         wire::{FromDomain, query::clause, time::timestamp},
@@ -87,12 +89,17 @@ fn event(wire: v1::MappedEvent, violations: &mut Vec<Violation>) -> MappedEvent 
 }
 
 fn response(wire: v1::MappedResponse, violations: &mut Vec<Violation>) -> Option<MappedResponse> {
+    let thread = wire.thread.unwrap_or_default();
+    if thread.kept_name.is_empty() {
+        let (path, source) = ("response.thread.keptValue".into(), &thread.kept_value);
+        let wrong = template_violation(path, TemplateLanguage::Mustache, source, &NO_SNIPPETS);
+        violations.extend(wrong);
+    }
     let mut add =
         |field: &str, why: &str| violations.push(Violation::new(format!("response.{field}"), why));
-    let thread = wire.thread.unwrap_or_default();
     match (&*thread.id, &*thread.kept_name, &*thread.kept_value) {
         ("", "", "") => add("thread", "is required: `id`, or `keptName` and `keptValue`"),
-        ("", "", _) => add("thread.keptValue", "requires `keptName`"),
+        ("", "", _) => add("thread.keptName", "is required with `keptValue`"),
         ("", _, "") => add("thread.keptValue", "is required with `keptName`"),
         ("", ..) if wire.destination_names.is_empty() => {
             add("destinationNames", "is required with `thread.keptName`");
