@@ -141,7 +141,7 @@ impl<'a> PreparedAction<'a> {
             }
             other => {
                 let other = cut::truncate_chars(other, NAME_CHARACTERS_MAX);
-                let known = "acknowledge, unacknowledge, close, note, assign or silence";
+                let known = "one of acknowledge, unacknowledge, close, note, assign, silence";
                 return Err(invalid("action", &format!("`{other}` is not {known}")));
             }
         };
