@@ -115,6 +115,8 @@ impl Stage {
     }
 }
 
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 /// Returns a shipped mapping.
 fn example(name: &str) -> Value {
     let path = tree::root().join(format!("tests/examples/responses/{name}.json"));
@@ -316,7 +318,6 @@ async fn action_requires_a_signature_or_the_operator_role() {
     let wrong = format!("sha256={}", hex_signature("another body"));
     let signature = [("x-hub-signature", wrong.as_str())];
     let nobody = rest.with_key(None);
-    type Headers<'a> = &'a [(&'a str, &'a str)];
     let table: [(&Rest, &str, Headers<'_>, u16, &str); 7] = [
         (&ingest, "jira", &signature, 403, "x-hub-signature"),
         (&ingest, "jira", &[], 403, "x-hub-signature"),
