@@ -49,6 +49,7 @@ mod listing;
 mod lives;
 mod mail;
 mod manual;
+mod mapped_actions;
 mod mappings;
 mod mcp;
 mod metrics;

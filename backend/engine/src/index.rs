@@ -89,7 +89,8 @@ pub enum Index {
     /// Destination id, id of the thread's occurrence or group, rule id or zeros, relation to later
     /// deliveries (1 byte), the first delivery of a chain of resends, delivery. Deliveries that
     /// wait for another delivery to end have a second entry: destination id, the other delivery,
-    /// zeros, 6, the other delivery, delivery.
+    /// zeros, 6, the other delivery, delivery. Each value that is kept for the thread has an entry:
+    /// destination id, digest of its name and text, zeros, 8, the first delivery, delivery.
     DeliveryByThread = 37,
 }
 

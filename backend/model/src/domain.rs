@@ -63,7 +63,8 @@ pub use heartbeat::{Expectation, ExpectationState, Heartbeat, HeartbeatEvent, Op
 pub use hold::{GroupRef, HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use intake_mapping::{
-    Handshake, IntakeMapping, MappedEvent, MappedSeverity, SignatureScheme, WebhookSignature,
+    Handshake, IntakeMapping, MappedEvent, MappedResponse, MappedSeverity, MappedThread,
+    SignatureScheme, WebhookSignature,
 };
 pub use name::Name;
 pub use occurrence::{

@@ -55,6 +55,8 @@ pub struct StateChange {
     pub assignment: Assignment,
     /// Whether receivers get no update about the acknowledgement.
     pub without_updates: bool,
+    /// The destinations from which the change comes. They get no update about it.
+    pub informed: Vec<RecordId>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -285,6 +287,7 @@ fn open_occurrence(
         acknowledged_until_ms: None,
         acknowledged_severity: acknowledged.then_some(severity),
         age_shift_ms: 0,
+        informed: Vec::new(),
     };
     opened.review_ms = review_time_ms(&opened, arrival.now_ms, settings);
     opened
@@ -320,7 +323,8 @@ pub fn apply_change(
         record_history(occurrence, cause, Field::Acknowledged, from, to);
         occurrence.acknowledged = flag;
     }
-    if occurrence.notified_state() != before {
+    let is_other_state = occurrence.notified_state() != before;
+    if is_other_state {
         occurrence.update_notified(before, change.without_updates);
     }
     if change.acknowledged.is_some() {
@@ -341,6 +345,9 @@ pub fn apply_change(
         record_history(occurrence, cause, Field::Assignee, &from, &to);
     }
     let status = change.status.filter(|it| *it != occurrence.status);
+    if is_other_state || status.is_some() {
+        occurrence.informed.clone_from(&change.informed);
+    }
     if let Some(status) = status {
         let from = occurrence.status.as_str();
         record_history(occurrence, cause, Field::Status, from, status.as_str());

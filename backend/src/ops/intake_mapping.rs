@@ -1,8 +1,12 @@
 //! Intake mappings: storage, editing, deletion, and evaluation.
 
+mod act;
+mod action;
 mod body;
 mod decode;
+mod entry;
 mod evaluate;
+mod event;
 mod excerpt;
 mod handshake;
 mod merge;
@@ -16,18 +20,19 @@ use bellwether_proto::v1;
 
 use crate::{
     domain::{
-        Clause, IntakeMapping, MappedEvent, NO_SNIPPETS, TemplateLanguage, WebhookSignature,
-        secret::MASK,
+        Clause, IntakeMapping, MappedEvent, MappedResponse, NO_SNIPPETS, Name, TemplateLanguage,
+        WebhookSignature, secret::MASK,
     },
     error::Error,
     limits::{
-        EVENT_DIMENSIONS_MAX, MAPPING_PARSE_MAX, MAPPING_PATH_BYTES_MAX, MAPPINGS_MAX,
-        SETTING_BYTES_MAX, VALUE_MAP_MAX,
+        EVENT_DIMENSIONS_MAX, MAPPED_DESTINATIONS_MAX, MAPPING_PARSE_MAX, MAPPING_PATH_BYTES_MAX,
+        MAPPINGS_MAX, SETTING_BYTES_MAX, VALUE_MAP_MAX, VALUE_NAME_MAX,
     },
     matching::DocumentQuery,
     message,
     ops::{
         resource::{AuthoredResource, Origin, Resources, resource},
+        tag_scope::TagScope,
         validate::Violations,
     },
     store::Changes,
@@ -35,6 +40,8 @@ use crate::{
 
 use parts::MappingParts;
 
+pub use act::ThreadActions;
+pub use action::ThreadAction;
 pub use body::IncomingBody;
 pub use evaluate::{Evaluator, MappingResult, evaluate};
 pub use handshake::Handshakes;
@@ -60,6 +67,19 @@ impl AuthoredResource for IntakeMapping {
         let parts = violations.read(|it| MappingParts::read(draft, it));
         let name = violations.name(&draft.name, stored.is_none());
         let mapping = build_mapping(draft, parts, stored, &mut violations);
+        let is_responding = mapping.as_ref().is_some_and(|it| it.response.is_some());
+        if name
+            .as_ref()
+            .is_some_and(|it| is_responding && Name::for_receiver(it, "user").is_none())
+        {
+            let message = "is reserved: a mapping with `response` names the receiver's users";
+            violations.add("name", message);
+        }
+        if is_responding && TagScope::from_caller().is_some() {
+            // A signature allows actions on all events.
+            let message = "response: requires a client whose scope is not limited to tags";
+            return Err(Error::PermissionDenied(message.into()));
+        }
         all.check_room(stored, MAPPINGS_MAX).await?;
         let mapping = name.zip(mapping).map(|(name, mapping)| Self {
             id: origin.id,
@@ -77,12 +97,16 @@ impl AuthoredResource for IntakeMapping {
     }
 }
 
-/// Returns a rejected body for operators, with secrets masked.
-pub fn reject_body(mapping: &IntakeMapping, body: &[u8], reason: &str) -> RejectedDocument {
+/// Returns a rejected or dropped body for operators, with secrets masked.
+pub fn reject_body(
+    mapping: &IntakeMapping,
+    body: &[u8],
+    (reason, dropped): (&str, bool),
+) -> RejectedDocument {
     let secret = mapping.signature.as_ref();
     let secret = secret.map_or("", |it| it.secret.reveal());
     RejectedDocument {
-        dropped: false,
+        dropped,
         reason: excerpt::excerpt_reason(reason, secret),
         size_bytes: body.len(),
         document: excerpt::excerpt_body(body, secret),
@@ -114,20 +138,23 @@ fn build_mapping(
     let signature = parts
         .signature
         .map(|it| fill_signature_secret(it, previous, violations));
-    let Some(event) = parts.event else {
-        violations.add_new("event", "is required");
-        return None;
-    };
-    check_event(&event, violations);
+    match (&parts.event, &parts.response) {
+        (Some(_), Some(_)) => violations.add("response", "excludes `event`"),
+        (Some(event), None) => check_event(event, violations),
+        (None, Some(response)) => check_response(response, violations),
+        (None, None) if draft.response.is_some() => {}
+        (None, None) => violations.add_new("event", "is required, unless `response` is set"),
+    }
     let origin = Origin::new(0);
     Some(IntakeMapping {
         id: origin.id,
-        name: crate::domain::Name::parse("draft").ok()?,
+        name: Name::parse("draft").ok()?,
         description: draft.description.clone(),
         tags: draft.tags.clone(),
         each: draft.each.clone(),
         drop: parts.drop,
-        event,
+        event: parts.event,
+        response: parts.response.map(Box::new),
         signature,
         parse: draft.parse.clone(),
         handshake: parts.handshake,
@@ -205,6 +232,46 @@ fn check_event(event: &MappedEvent, violations: &mut Violations) {
         event.acknowledged.as_ref(),
         violations,
     );
+}
+
+fn check_response(response: &MappedResponse, violations: &mut Violations) {
+    if response.action.trim().is_empty() {
+        let message = "is required: a template such as `acknowledge`";
+        violations.add("response.action", message);
+    }
+    let is_kept = !response.thread.kept_name.is_empty();
+    let thread = if is_kept {
+        "thread.keptValue"
+    } else {
+        "thread.id"
+    };
+    let texts = [
+        (thread, &response.thread.template),
+        ("action", &response.action),
+        ("author", &response.author),
+        ("note", &response.note),
+        ("duration", &response.duration),
+        ("assignee", &response.assignee),
+    ];
+    for (field, source) in texts {
+        let (path, language) = (format!("response.{field}"), response.template_language);
+        let wrong = message::template_violation(path, language, source, &NO_SNIPPETS);
+        violations.extend(wrong.into_iter().collect());
+    }
+    let characters = response.thread.kept_name.chars().count();
+    if characters > VALUE_NAME_MAX {
+        violations.add(
+            "response.thread.keptName",
+            format!("has {characters} characters; the limit is {VALUE_NAME_MAX}"),
+        );
+    }
+    let count = response.destination_names.len();
+    if count > MAPPED_DESTINATIONS_MAX {
+        violations.add(
+            "response.destinationNames",
+            format!("has {count} names; the limit is {MAPPED_DESTINATIONS_MAX}"),
+        );
+    }
 }
 
 fn check_parse(paths: &[String], violations: &mut Violations) {

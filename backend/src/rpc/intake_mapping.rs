@@ -1,13 +1,13 @@
 //! `IntakeMappingService`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use bellwether_proto::{
-    cloud::Events,
+    cloud::{EventStatusResult, Events},
     v1::{self, intake_mapping_service_server::IntakeMappingService},
 };
 use bytes::Bytes;
-use tonic::{Request, Response, Status, async_trait};
+use tonic::{Request, Response, Status, async_trait, metadata::MetadataMap};
 
 use super::{
     access,
@@ -16,6 +16,7 @@ use super::{
         list::to_i32,
     },
     data_receiver::DataReceiver,
+    methods::{Permission, RECEIVE_WEBHOOK},
     serve::serve,
 };
 use crate::{
@@ -23,10 +24,14 @@ use crate::{
     domain::{IntakeMapping, Name},
     error::Error,
     limits::{MAPPING_HEADERS_MAX, MAPPING_TEST_BYTES_MAX},
-    ops::intake_mapping::{
-        Evaluator, Handshakes, MappingResult, Mappings, RejectedDocument, RejectedDocuments,
-        find_merges, reject_body, try_draft, verify,
+    ops::{
+        client::Caller,
+        intake_mapping::{
+            Evaluator, Handshakes, MappingResult, Mappings, RejectedDocument, RejectedDocuments,
+            ThreadAction, ThreadActions, find_merges, reject_body, try_draft, verify,
+        },
     },
+    store::audit::{self, Actor},
 };
 
 const REFUSED_SHOWN: usize = 10;
@@ -37,6 +42,7 @@ pub struct IntakeMappingApi {
     receiver: DataReceiver,
     evaluator: Evaluator,
     handshakes: Handshakes,
+    actions: ThreadActions,
     rejected: RejectedDocuments,
     clock: Arc<dyn Clock>,
 }
@@ -47,6 +53,7 @@ impl IntakeMappingApi {
         receiver: DataReceiver,
         evaluator: Evaluator,
         handshakes: Handshakes,
+        actions: ThreadActions,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
@@ -54,6 +61,7 @@ impl IntakeMappingApi {
             receiver,
             evaluator,
             handshakes,
+            actions,
             rejected: RejectedDocuments::default(),
             clock,
         }
@@ -116,6 +124,7 @@ impl IntakeMappingService for IntakeMappingApi {
                 .collect(),
             merges: find_merges(&mapped.events, root),
             empty_templates: mapped.empty_templates,
+            actions: mapped.actions.iter().map(ThreadAction::to_wire).collect(),
             events: mapped.events,
             dropped_count: Some(to_i32(mapped.dropped)),
         }))
@@ -125,14 +134,14 @@ impl IntakeMappingService for IntakeMappingApi {
         &self,
         request: Request<v1::ReceiveWebhookRequest>,
     ) -> Result<Response<v1::ReceiveWebhookResponse>, Status> {
-        let caller = access::caller(&request)?;
+        let (caller, address) = (access::caller(&request)?, access::address(&request));
         let (metadata, _, request) = request.into_parts();
         // The permission to send is checked first, so that other callers learn nothing about
         // mappings.
         DataReceiver::admit(&caller, &metadata)?;
         let mapping = self.mappings.find(&request.mapping).await?;
         let (client, body) = (caller.name.clone(), Bytes::from(request.body));
-        let mapped = match self.map(&mapping, &client, &body, request.headers).await {
+        let mut mapped = match self.map(&mapping, &caller, &body, request.headers).await {
             Ok(WebhookContent::Events(mapped)) => mapped,
             Ok(WebhookContent::Handshake(code)) => {
                 return Ok(Response::new(v1::ReceiveWebhookResponse {
@@ -144,19 +153,26 @@ impl IntakeMappingService for IntakeMappingApi {
             Err(error) => {
                 // After any other error, the sender repeats the request.
                 if matches!(error, Error::Invalid(_) | Error::PermissionDenied(_)) {
-                    let rejected = reject_body(&mapping, &body, &error.to_string());
+                    let rejected = reject_body(&mapping, &body, (&error.to_string(), false));
                     self.retain_rejected(&mapping, &client, vec![rejected]);
                 }
                 return Err(error.into());
             }
         };
-        self.retain_rejected(&mapping, &client, mapped.rejected);
-        let events = Events {
-            detailed_response: false,
-            events: mapped.events,
+        let rejected = std::mem::take(&mut mapped.rejected);
+        self.retain_rejected(&mapping, &client, rejected);
+        let (passed, result) = if mapping.response.is_some() {
+            let result = self.act(&mapping, (&caller, address), &mut mapped, &body);
+            (MetadataMap::new(), result.await?)
+        } else {
+            let events = Events {
+                detailed_response: false,
+                events: std::mem::take(&mut mapped.events),
+            };
+            let received = self.receiver.receive(caller, &metadata, events).await?;
+            let (passed, result, _) = received.into_parts();
+            (passed, result)
         };
-        let received = self.receiver.receive(caller, &metadata, events).await?;
-        let (passed, result, _) = received.into_parts();
         let mut refused: Vec<_> = mapped
             .refused
             .iter()
@@ -172,7 +188,7 @@ impl IntakeMappingService for IntakeMappingApi {
             refused.push(format!("and {more} more entries"));
         }
         if result.failed > 0 {
-            let rejected = reject_body(&mapping, &body, &result.message);
+            let rejected = reject_body(&mapping, &body, (&result.message, false));
             self.retain_rejected(&mapping, &client, vec![rejected]);
             refused.push(result.message);
         }
@@ -197,25 +213,96 @@ enum WebhookContent {
 }
 
 impl IntakeMappingApi {
-    /// Verifies a webhook and maps it.
+    /// Verifies a webhook and maps it. Actions require a signature, which an editor of the mapping
+    /// has agreed on with the receiver, or the role of an operator.
     async fn map(
         &self,
         mapping: &IntakeMapping,
-        client: &Name,
+        caller: &Caller,
         body: &Bytes,
         given: BTreeMap<String, String>,
     ) -> Result<WebhookContent, Error> {
         let headers = headers(given)?;
         if let Some(signature) = &mapping.signature {
             verify(signature, body, &headers, self.clock.now_ms())?;
+        } else if mapping.response.is_some() && !Permission::Operator.allows_role(caller.role) {
+            return Err(Error::PermissionDenied(format!(
+                "the mapping `{}` takes actions: the key of `{}` requires the role `operator`, or \
+                 the mapping requires a signature",
+                mapping.name, caller.name
+            )));
         }
         if let Some(code) = self.handshakes.complete(mapping, body).await? {
             return Ok(WebhookContent::Handshake(code));
         }
         let mapped = self
             .evaluator
-            .run(Some(client), mapping.clone(), body.clone(), headers);
+            .run(Some(&caller.name), mapping.clone(), body.clone(), headers);
         Ok(WebhookContent::Events(mapped.await?))
+    }
+
+    /// Takes the actions of a webhook. Counts those whose thread was not found as dropped. The
+    /// message of the result contains the errors of the others.
+    async fn act(
+        &self,
+        mapping: &IntakeMapping,
+        (caller, address): (&Caller, Option<IpAddr>),
+        mapped: &mut MappingResult,
+        body: &[u8],
+    ) -> Result<EventStatusResult, Error> {
+        let now_ms = self.clock.now_ms();
+        let count = mapped.actions.len();
+        caller.meter.take_events(&caller.name, count, now_ms)?;
+        let by = Actor {
+            client: caller.name.to_string(),
+            address,
+            method: RECEIVE_WEBHOOK,
+            time_ms: now_ms,
+            scope: Arc::clone(&caller.scope),
+        };
+        let mut result = EventStatusResult::default();
+        for (at, action) in mapped.actions.iter().enumerate() {
+            let acting = self.actions.act(mapping, action, &caller.name);
+            let error = match audit::run_as(by.clone(), acting).await {
+                Ok(()) => {
+                    result.succeeded += 1;
+                    continue;
+                }
+                Err(error) => error,
+            };
+            let why = match &error {
+                Error::Invalid(violations) => {
+                    let texts = violations.iter().map(|it| it.description.as_str());
+                    texts.collect::<Vec<_>>().join("; ")
+                }
+                error => error.to_string(),
+            };
+            let reason = match count {
+                1 => why,
+                _ => format!("action {at}: {why}"),
+            };
+            match error {
+                Error::NotFound(_) => {
+                    mapped.dropped += 1;
+                    let dropped = reject_body(mapping, body, (&reason, true));
+                    self.retain_rejected(mapping, &caller.name, vec![dropped]);
+                }
+                Error::Invalid(_) | Error::FailedPrecondition(_) | Error::Refused { .. } => {
+                    result.failed += 1;
+                    let separator = if result.message.is_empty() { "" } else { "; " };
+                    result.message.extend([separator, &*reason]);
+                }
+                // After other errors, the sender repeats the request.
+                error => {
+                    if matches!(error, Error::PermissionDenied(_)) {
+                        let rejected = reject_body(mapping, body, (&reason, false));
+                        self.retain_rejected(mapping, &caller.name, vec![rejected]);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(result)
     }
 
     fn retain_rejected(

@@ -25,8 +25,8 @@ use tokio::sync::{RwLock, watch};
 
 pub(super) use self::kinds::{ProofLevel, renew_proof, upgrade_proof, with_record};
 pub use self::kinds::{
-    RUNNING, beat_prefix, delivery_thread_prefix, response_prefix, start_prefix, thread_prefix,
-    users_prefix, waiting_prefix,
+    RUNNING, beat_prefix, delivery_thread_prefix, kept_value_prefix, response_prefix, start_prefix,
+    thread_prefix, users_prefix, waiting_prefix,
 };
 use self::kinds::{read_shift, with_shift};
 pub use self::shift::ClockFact;

@@ -17,9 +17,10 @@ use std::{
 use crate::domain::{
     Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings, DeliveryState,
     Destination, DestinationKind, Dialect, Handshake, IntakeMapping, KeyScope, Literal,
-    MappedEvent, MappedSeverity, Name, Notified, PreviousKey, Query, Rates, Receipt, RecordId,
-    Refusal, RevisedResource, Revision, Role, Rule, SavedView, Secret, Settings, Severity,
-    SharedSettings, SignatureScheme, SortField, TemplateLanguage, Trigger, WebhookSignature,
+    MappedEvent, MappedResponse, MappedSeverity, MappedThread, Name, Notified, PreviousKey, Query,
+    Rates, Receipt, RecordId, Refusal, RevisedResource, Revision, Role, Rule, SavedView, Secret,
+    Settings, Severity, SharedSettings, SignatureScheme, SortField, TemplateLanguage, Trigger,
+    WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
         Auth, Email, EventTemplates, Expect, FollowUp, Header, HeaderValue, Keep, MailPriority,
@@ -465,7 +466,7 @@ pub fn mapping(called: &str) -> IntakeMapping {
         tags: vec!["team-a".into()],
         each: "alerts".into(),
         drop: Some(Clause::Exists("item.test".into())),
-        event: MappedEvent {
+        event: Some(MappedEvent {
             name: "{{item.title}}".into(),
             dimensions: [("host".to_owned(), "{{item.host}}".to_owned())].into(),
             severity: MappedSeverity {
@@ -478,7 +479,8 @@ pub fn mapping(called: &str) -> IntakeMapping {
             summary: "{{item.text}}".into(),
             body: "{{{item.details}}}".into(),
             kind: "page".into(),
-        },
+        }),
+        response: None,
         signature: Some(WebhookSignature {
             scheme: SignatureScheme::Sentry,
             secret: Secret::new("shared"),
@@ -496,6 +498,27 @@ pub fn decoding_mapping(called: &str) -> IntakeMapping {
     IntakeMapping {
         parse: vec!["Message".into(), "Message.detail".into()],
         handshake: Some(Handshake::EventGrid),
+        ..mapping(called)
+    }
+}
+
+/// Returns an intake mapping to actions on threads.
+pub fn response_mapping(called: &str) -> IntakeMapping {
+    IntakeMapping {
+        event: None,
+        response: Some(Box::new(MappedResponse {
+            thread: MappedThread {
+                kept_name: "issue".into(),
+                template: "{{ issue.key }}".into(),
+            },
+            action: "{{ action }}".into(),
+            author: "{{ user.name }}".into(),
+            note: "{{ comment.body }}".into(),
+            duration: "{{ duration }}".into(),
+            assignee: "{{ assignee }}".into(),
+            destination_names: vec![name("jira")],
+            template_language: TemplateLanguage::Jinja,
+        })),
         ..mapping(called)
     }
 }

@@ -1,14 +1,14 @@
-//! Intake mappings: conversions of webhooks to events.
+//! Intake mappings: conversions of webhooks to events, or to actions on events.
 
 use serde_json::Value;
 
 use super::{
     Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
-    field::{DESCRIPTION, NAME, TAGS},
+    field::{DESCRIPTION, LANGUAGE, NAME, TAGS},
     shared,
 };
 use crate::{
-    data::{Object, Role},
+    data::{Kind, Object, Role},
     document::{Document, span},
     text,
     theme::Token,
@@ -29,6 +29,10 @@ const SCHEMES: &[(&str, &str)] = &[
     ("hub-sha256", "HUB_SHA256"),
     ("sentry", "SENTRY"),
     ("standard-webhooks", "STANDARD_WEBHOOKS"),
+    ("slack", "SLACK"),
+    ("pagerduty", "PAGERDUTY"),
+    ("jira", "JIRA"),
+    ("telegram", "TELEGRAM"),
 ];
 
 pub(super) const SPEC: KindSpec = KindSpec {
@@ -67,16 +71,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "event.name",
             "Event name",
             FieldKind::Text,
-            "Template for the name, such as `{{data.monitor.name}}`.",
-        )
-        .with_required(),
+            "Template for the name, such as `{{data.monitor.name}}`. Required without an action.",
+        ),
         FieldSpec::new(
             "event.dimensions",
             "Dimensions",
             FieldKind::Pairs,
             "Dimensions, one per line, such as `host: {{data.host}}`. ‹form_test› shows the result.",
-        )
-        .with_required(),
+        ),
         FieldSpec::new(
             "event.summary",
             "Summary",
@@ -161,6 +163,69 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Named(HANDSHAKES),
             "Handshake by which the service verifies the endpoint.",
         ),
+        FieldSpec::section(
+            "#response",
+            "Action",
+            "An action on an existing event or group, instead of a new event.",
+        ),
+        FieldSpec::new(
+            "response.action",
+            "Action",
+            FieldKind::Text,
+            "Template: acknowledge, unacknowledge, close, note, assign or silence. Empty: ignored.",
+        ),
+        FieldSpec::new(
+            "response.thread.id",
+            "Thread",
+            FieldKind::Text,
+            "Template for the `thread_id` of a message, or an event's id.",
+        ),
+        FieldSpec::new(
+            "response.thread.keptName",
+            "Kept value",
+            FieldKind::Text,
+            "Name of a value that the destinations keep, such as issue.",
+        ),
+        FieldSpec::new(
+            "response.thread.keptValue",
+            "Kept value is",
+            FieldKind::Text,
+            "Template for that value, such as `{{issue.key}}`.",
+        ),
+        FieldSpec::new(
+            "response.destinationNames",
+            "Receiver",
+            FieldKind::Names(Kind::Destination),
+            "Destinations of the receiver. They get no update about the action.",
+        ),
+        FieldSpec::new(
+            "response.author",
+            "User",
+            FieldKind::Text,
+            "Template for the receiver's user. Empty: the client.",
+        ),
+        FieldSpec::new(
+            "response.note",
+            "Note",
+            FieldKind::Lines,
+            "Template for a note. Empty: none.",
+        ),
+        FieldSpec::new(
+            "response.duration",
+            "Duration",
+            FieldKind::Text,
+            "Template for the duration of a silence or acknowledgement, such as 4h.",
+        ),
+        FieldSpec::new(
+            "response.assignee",
+            "Assignee",
+            FieldKind::Text,
+            "Template for the client that the event is assigned to.",
+        ),
+        FieldSpec {
+            path: "response.templateLanguage",
+            ..LANGUAGE
+        },
         DESCRIPTION,
         TAGS,
     ],
@@ -206,8 +271,10 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, mapping: &Obj
     shared::write_times(into, around, mapping);
     let words = "‹test_mapping› shows the resulting events without creating them";
     into.text(Token::Dim, 0, &around.expand_keys(words));
-    into.heading("The event");
     let event = mapping.value_at("event").and_then(Value::as_object);
+    if event.is_some() {
+        into.heading("The event");
+    }
     for (key, value) in event.into_iter().flatten() {
         match key.as_str() {
             "closed" | "acknowledged" => {
@@ -216,6 +283,10 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, mapping: &Obj
             }
             _ => into.tree(0, key, value),
         }
+    }
+    if let Some(response) = mapping.value_at("response") {
+        into.heading("The action");
+        into.tree(0, "response", response);
     }
     write_rejected_documents(into, around, mapping);
 }

@@ -390,6 +390,14 @@ impl<'a> Message<'a> {
         open.peek().is_some() && open.all(is_held)
     }
 
+    /// Whether all changes that the message reports came from the destination.
+    fn is_informed(&self, destination: RecordId) -> bool {
+        let is_from_it = |(change, it): &(MemberChange, Occurrence)| {
+            !self.is_reportable(*change) || it.informed.contains(&destination)
+        };
+        self.reported.iter().all(is_from_it)
+    }
+
     /// Returns the deliveries of the message, and the receivers notified about the group so far.
     fn build_deliveries(
         &mut self,
@@ -423,7 +431,8 @@ impl<'a> Message<'a> {
         }
         let mut deliveries = Vec::with_capacity(receivers.len());
         for destination in receivers {
-            if self.is_silenced(destination) {
+            let is_informed = !is_notified && self.is_informed(destination.id);
+            if is_informed || self.is_silenced(destination) {
                 continue;
             }
             let makes_events = matches!(destination.kind, DestinationKind::Event(_));

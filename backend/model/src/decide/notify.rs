@@ -645,6 +645,7 @@ pub fn notified_occurrence(occurrence: &Occurrence) -> Occurrence {
         expire_ms: None,
         reports: crate::domain::Reports::default(),
         flapping: Vec::new(),
+        informed: Vec::new(),
         ..occurrence.clone()
     }
 }

@@ -79,6 +79,8 @@ pub enum ThreadState {
     Behind = 6,
     /// Stores the values kept for the thread, in addition to its other state.
     Keeping = 7,
+    /// Stores a value kept for the thread. A digest of the value replaces the thread in the index.
+    KeepingValue = 8,
 }
 
 impl Delivery {

@@ -1,8 +1,8 @@
-//! Intake mappings, which turn webhooks from any service into events.
+//! Intake mappings, which turn webhooks from any service into events, or into actions on events.
 
 use std::collections::BTreeMap;
 
-use crate::domain::{Clause, Name, RecordId, Secret, Severity};
+use crate::domain::{Clause, Name, RecordId, Secret, Severity, TemplateLanguage};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntakeMapping {
@@ -14,8 +14,10 @@ pub struct IntakeMapping {
     pub each: String,
     /// The condition for entries to ignore.
     pub drop: Option<Clause>,
-    /// The mapping of the entries that are not ignored.
-    pub event: MappedEvent,
+    /// The mapping of the entries that are not ignored; `None` if `response` is set.
+    pub event: Option<MappedEvent>,
+    /// The mapping to actions on threads; `None` if `event` is set.
+    pub response: Option<Box<MappedResponse>>,
     pub signature: Option<WebhookSignature>,
     /// Paths of texts that contain JSON, decoded in this order.
     pub parse: Vec<String>,
@@ -52,6 +54,28 @@ pub struct MappedEvent {
     pub kind: String,
 }
 
+/// The mapping of an entry to an action on a thread, with templates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MappedResponse {
+    pub thread: MappedThread,
+    pub action: String,
+    pub author: String,
+    pub note: String,
+    pub duration: String,
+    pub assignee: String,
+    /// The destinations of the receiver, which get no update about the action.
+    pub destination_names: Vec<Name>,
+    pub template_language: TemplateLanguage,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MappedThread {
+    /// The name of a value that one of the destinations keeps; empty for the id of a thread.
+    pub kept_name: String,
+    /// A template for the kept value or the id.
+    pub template: String,
+}
+
 /// The mapping of a severity from a value in the document.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MappedSeverity {
@@ -82,4 +106,12 @@ pub enum SignatureScheme {
     Sentry,
     /// Standard Webhooks, version 1.
     StandardWebhooks,
+    /// HMAC-SHA256 of the time and the body in `x-slack-signature`.
+    Slack,
+    /// HMAC-SHA256 of the body in `x-pagerduty-signature`.
+    PagerDuty,
+    /// HMAC-SHA256 of the body in `x-hub-signature`.
+    Jira,
+    /// The secret in `x-telegram-bot-api-secret-token`.
+    Telegram,
 }

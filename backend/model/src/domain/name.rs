@@ -30,6 +30,13 @@ impl Name {
         if let Some(person) = text.strip_prefix(PERSON_PREFIX).and_then(Self::for_user) {
             return Ok(person);
         }
+        let parts = text.split_once(':');
+        let parts = parts.filter(|(mapping, _)| name_error(mapping).is_none());
+        if let Some((mapping, user)) = parts
+            && let Some(user) = Self::for_receiver(&Self(mapping.into()), user)
+        {
+            return Ok(user);
+        }
         match name_error(text) {
             Some(message) => Err(message),
             None => Ok(Self(text.into())),
@@ -39,13 +46,19 @@ impl Name {
     /// Returns the name of a user who signed in: `oidc:` and the provider's name for the user,
     /// which no client can have. `None` if it contains unprintable characters or is too long.
     pub fn for_user(text: &str) -> Option<Self> {
-        let is_shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ';
-        let is_seen = || chars_with_visibility(text).all(|(_, seen)| seen == Visibility::Plain);
-        let is_name =
-            !text.is_empty() && text.trim() == text && text.chars().all(is_shown) && is_seen();
         let length = PERSON_PREFIX.len() + text.chars().count();
-        (is_name && length <= NAME_CHARACTERS_MAX)
+        (is_user_name(text) && length <= NAME_CHARACTERS_MAX)
             .then(|| Self(format!("{PERSON_PREFIX}{text}").into()))
+    }
+
+    /// Returns the name of a receiver's user for use alongside clients: the name of the mapping,
+    /// a colon and the receiver's name for the user, which no client can have. `None` if it
+    /// contains unprintable characters or is too long, or if it could be another user or a contact.
+    pub fn for_receiver(mapping: &Self, user: &str) -> Option<Self> {
+        let is_reserved = |prefix: &str| prefix.strip_suffix(':') == Some(mapping.as_str());
+        let is_own = !is_reserved(PERSON_PREFIX) && !is_reserved(CONTACT_PREFIX);
+        let is_short = user.chars().count() <= NAME_CHARACTERS_MAX;
+        (is_own && is_short && is_user_name(user)).then(|| Self(format!("{mapping}:{user}").into()))
     }
 
     /// Returns the name of a contact for use alongside clients and users: `contact:` and the name,
@@ -61,8 +74,8 @@ impl Name {
         if !text.is_empty() && text.chars().all(|c| matches!(c, '.' | ' ')) {
             return Err("contains only dots and spaces; use another name".into());
         }
-        if text.starts_with(PERSON_PREFIX) || text.starts_with(CONTACT_PREFIX) {
-            return Err("has a prefix reserved for users or contacts; use another name".into());
+        if text.contains(':') {
+            return Err("contains ':', which is reserved for users and contacts".into());
         }
         Self::parse(text)
     }
@@ -70,6 +83,12 @@ impl Name {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+fn is_user_name(text: &str) -> bool {
+    let is_shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ';
+    let is_seen = || chars_with_visibility(text).all(|(_, seen)| seen == Visibility::Plain);
+    !text.is_empty() && text.trim() == text && text.chars().all(is_shown) && is_seen()
 }
 
 fn name_error(text: &str) -> Option<String> {
@@ -172,6 +191,21 @@ mod tests {
         }
         for text in ["contact:", "contact: a", "contact:a/b", "contact:oidc:a"] {
             assert!(Name::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn receiver_user_is_never_a_client_user_or_contact() {
+        let name = |text: &str| Name::parse(text).unwrap();
+        let ana = Name::for_receiver(&name("jira"), "Ana B. <ana@example.org>").unwrap();
+        assert_eq!(ana.as_str(), "jira:Ana B. <ana@example.org>");
+        assert_eq!(Name::parse(ana.as_str()).as_ref(), Ok(&ana));
+        assert!(Name::parse_new(ana.as_str()).is_err());
+        for mapping in ["oidc", "contact"] {
+            assert_eq!(Name::for_receiver(&name(mapping), "ana"), None);
+        }
+        for user in ["", " ana", "a\nb", "a\u{202e}b", &"a".repeat(101)] {
+            assert_eq!(Name::for_receiver(&name("jira"), user), None, "{user:?}");
         }
     }
 

@@ -83,6 +83,9 @@ pub struct Occurrence {
     /// Clock steps since the newest event or the close, in milliseconds, which are added before the
     /// age is computed.
     pub age_shift_ms: i64,
+    /// The destinations from which the last change of severity, status or acknowledgement came.
+    /// They get no update about it.
+    pub informed: Vec<RecordId>,
 }
 
 impl Occurrence {

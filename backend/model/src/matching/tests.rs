@@ -67,6 +67,7 @@ pub(super) fn occurrence() -> Occurrence {
         acknowledged_until_ms: None,
         acknowledged_severity: None,
         age_shift_ms: 0,
+        informed: Vec::new(),
     }
 }
 

@@ -61,6 +61,7 @@ pub fn sample_occurrence(now_ms: i64) -> Occurrence {
         acknowledged_until_ms: None,
         acknowledged_severity: None,
         age_shift_ms: 0,
+        informed: Vec::new(),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
         engine::Range,
         record::{
             bytes::{Key, read_id},
-            delivery_thread_prefix,
+            delivery_thread_prefix, kept_value_prefix,
         },
     },
 };
@@ -230,6 +230,17 @@ pub(crate) async fn kept_values(
         }
     }
     Ok(None)
+}
+
+/// Returns the newest message to a destination whose response contained this value to keep.
+pub(crate) async fn find_by_kept_value(
+    store: &Store,
+    destination: RecordId,
+    (name, value): (&str, &str),
+) -> Result<Option<Delivery>, EngineError> {
+    let prefix = kept_value_prefix(destination, name, value).build();
+    let found = last_readable(store, Range::with_prefix(&prefix)).await?;
+    Ok(found.map(|it| it.value))
 }
 
 fn is_first_in_thread(delivery: &Delivery) -> bool {

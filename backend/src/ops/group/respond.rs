@@ -339,6 +339,11 @@ async fn read_content(
     }))
 }
 
+/// Returns the keys of a group's open members.
+pub async fn open_keys(store: &Store, group: RecordId) -> Result<Vec<Vec<u8>>, EngineError> {
+    member_keys(store, Membership::Open, group, usize::MAX).await
+}
+
 /// Returns the keys of a group's open, unacknowledged members.
 pub async fn unacknowledged_keys(
     store: &Store,

@@ -5,35 +5,33 @@ use std::{
     ops::Range,
 };
 
-use bellwether_proto::{
-    cloud::{Event, Status as WireStatus},
-    severity,
-};
-use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
+use bellwether_proto::cloud::Event;
 use serde_json::{Map, Value, json};
 
 use super::{
     RejectedDocument,
+    action::{PreparedAction, ThreadAction},
     body::{self, Body, IncomingBody, MalformedEntries},
+    entry::{EntryContext, REQUEST, without_request},
+    event::PreparedEvent,
     excerpt::{excerpt_reason, excerpt_value},
 };
 
 use crate::{
     destination::{RenderPurpose, Renderers},
-    domain::{Clause, IntakeMapping, Name, Severity, value::list_index},
+    domain::{IntakeMapping, Name, value::list_index},
     error::Error,
     limits::{
-        DIALECT_EVENTS_MAX, EVENT_SUMMARY_BYTES_MAX, MAPPED_BYTES_MAX, MAPPED_DATA_DEPTH_MAX,
-        MAPPING_STEPS_MAX, REJECTED_DOCUMENTS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX,
+        DIALECT_EVENTS_MAX, MAPPED_ACTIONS_MAX, MAPPED_BYTES_MAX, MAPPING_STEPS_MAX,
+        REJECTED_DOCUMENTS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX,
     },
     matching::{Document, DocumentQuery},
     message::sample,
-    template::{Budget, Escape, RenderError, Template},
+    template::Budget,
 };
 
-/// Names of the list entry and of the request in templates and clauses.
+/// Name of the list entry in templates and clauses.
 const ITEM: &str = "item";
-const REQUEST: &str = "request";
 
 /// Evaluator of mappings that runs outside of the async runtime.
 #[derive(Debug)]
@@ -44,7 +42,7 @@ impl Evaluator {
         Self(renderers)
     }
 
-    /// Maps a body with its headers into events, on behalf of the calling client.
+    /// Maps a body with its headers into events or actions, on behalf of the calling client.
     ///
     /// # Errors
     /// Returns the errors of [`evaluate`] and of [`Renderers::run`].
@@ -74,8 +72,10 @@ impl Evaluator {
 pub struct MappingResult {
     /// The events, not validated yet.
     pub events: Vec<Event>,
+    /// The actions of a mapping to actions on threads.
+    pub actions: Vec<ThreadAction>,
     pub dropped: usize,
-    /// Entries that do not result in an event, by position, with the reason.
+    /// Entries that result in no event or action, by position, with the reason.
     pub refused: Vec<(usize, String)>,
     /// The last refused and dropped entries.
     pub rejected: Vec<RejectedDocument>,
@@ -91,6 +91,8 @@ struct Rejection {
 }
 
 struct MappingRun {
+    /// Maximum number of entries in a list, and of events or actions.
+    entries_max: usize,
     budget: Budget,
     mapped: MappingResult,
     /// Size of the events mapped from list entries.
@@ -104,6 +106,7 @@ struct MappingRun {
 impl Default for MappingRun {
     fn default() -> Self {
         Self {
+            entries_max: DIALECT_EVENTS_MAX,
             budget: Budget::new(MAPPING_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX),
             mapped: MappingResult::default(),
             mapped_bytes: 0,
@@ -116,13 +119,12 @@ impl Default for MappingRun {
 impl MappingRun {
     /// Returns the reason why no more entries are mapped; `None` if there is none.
     fn limit_reason(&self, at: usize, total: usize) -> Option<String> {
-        if at >= DIALECT_EVENTS_MAX {
-            Some(format!(
-                "has {total} entries; the limit is {DIALECT_EVENTS_MAX}"
-            ))
-        } else if self.mapped.events.len() >= DIALECT_EVENTS_MAX {
+        let most = self.entries_max;
+        if at >= most {
+            Some(format!("has {total} entries; the limit is {most}"))
+        } else if self.mapped.events.len() + self.mapped.actions.len() >= most {
             // Only possible with several lists in one body.
-            Some(format!("maps to more than {DIALECT_EVENTS_MAX} events"))
+            Some(format!("maps to more than {most} events or actions"))
         } else if self.mapped_bytes > MAPPED_BYTES_MAX {
             Some(format!(
                 "maps to more than {MAPPED_BYTES_MAX} bytes of events"
@@ -192,17 +194,16 @@ fn push_rejection(rejected: &mut VecDeque<Rejection>, rejection: Rejection) {
 
 struct PreparedMapping<'a> {
     mapping: &'a IntakeMapping,
-    name: (&'a str, Template),
-    kind: (&'a str, Template),
-    summary: (&'a str, Template),
-    body: (&'a str, Template),
-    dimensions: Vec<(String, &'a str, (&'a str, Template))>,
+    target: MappingTarget<'a>,
     drop: Option<DocumentQuery>,
-    closed: Option<DocumentQuery>,
-    acknowledged: Option<DocumentQuery>,
 }
 
-/// Maps a request into events.
+enum MappingTarget<'a> {
+    Event(PreparedEvent<'a>),
+    Action(PreparedAction<'a>),
+}
+
+/// Maps a request into events or actions.
 ///
 /// # Errors
 /// Returns [`Error::Invalid`] if the body cannot be mapped.
@@ -214,6 +215,9 @@ pub fn evaluate(
     let body = body::parse_body(mapping, incoming)?;
     let request = request_value(incoming);
     let mut work = MappingRun::default();
+    if mapping.response.is_some() {
+        work.entries_max = MAPPED_ACTIONS_MAX;
+    }
     match body {
         Body::Document(members, broken) => {
             ready.map_document(members, request, broken, None, &mut work)?;
@@ -251,31 +255,18 @@ fn at_path<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
 
 impl<'a> PreparedMapping<'a> {
     fn new(mapping: &'a IntakeMapping) -> Result<Self, Error> {
-        let event = &mapping.event;
-        let template = |source: &'a str| {
-            let parsed = Template::parse(source);
-            let parsed = parsed.map_err(|error| Error::invalid("mapping", error.to_string()))?;
-            Ok::<_, Error>((source, parsed))
+        let drop = mapping.drop.as_ref().map(DocumentQuery::compile);
+        let target = match (&mapping.event, &mapping.response) {
+            (_, Some(response)) => MappingTarget::Action(PreparedAction::new(response)?),
+            (Some(event), None) => MappingTarget::Event(PreparedEvent::new(event)?),
+            (None, None) => {
+                return Err(Error::invalid("mapping", "has neither event nor response"));
+            }
         };
-        let query = |clause: Option<&Clause>| {
-            let compiled = clause.map(DocumentQuery::compile).transpose();
-            compiled.map_err(Error::Invalid)
-        };
-        let dimensions = event.dimensions.iter();
-        let dimensions = dimensions.map(|(key, source)| {
-            let field = format!("event.dimensions[{key}]");
-            Ok((field, key.as_str(), template(source)?))
-        });
         Ok(Self {
             mapping,
-            name: template(&event.name)?,
-            kind: template(&event.kind)?,
-            summary: template(&event.summary)?,
-            body: template(&event.body)?,
-            dimensions: dimensions.collect::<Result<_, Error>>()?,
-            drop: query(mapping.drop.as_ref())?,
-            closed: query(event.closed.as_ref())?,
-            acknowledged: query(event.acknowledged.as_ref())?,
+            target,
+            drop: drop.transpose().map_err(Error::Invalid)?,
         })
     }
 
@@ -294,7 +285,7 @@ impl<'a> PreparedMapping<'a> {
         if self.mapping.each.is_empty() {
             let condition_document = self.condition_document(&document);
             return self
-                .map_event(&document, &document, condition_document.as_ref(), work)
+                .map_entry(&document, &document, condition_document.as_ref(), work)
                 .map(drop);
         }
         match at_path(&mut document, &self.mapping.each).map(Value::take) {
@@ -359,7 +350,7 @@ impl<'a> PreparedMapping<'a> {
         let document = Value::Object(members);
         let stored = if has_item { &document } else { &document[ITEM] };
         let condition_document = self.condition_document(&document);
-        match self.map_event(&document, stored, condition_document.as_ref(), work) {
+        match self.map_entry(&document, stored, condition_document.as_ref(), work) {
             Ok(added) => work.mapped_bytes += added,
             Err(error) => work.reject_invalid(at, error, &without_request(stored))?,
         }
@@ -395,7 +386,7 @@ impl<'a> PreparedMapping<'a> {
                 members.insert(ITEM.into(), item);
             }
             let item = &document[ITEM];
-            match self.map_event(&document, item, condition_document.as_ref(), work) {
+            match self.map_entry(&document, item, condition_document.as_ref(), work) {
                 Ok(added) => work.mapped_bytes += added,
                 Err(error) => work.reject_invalid(at, error, item)?,
             }
@@ -404,14 +395,17 @@ impl<'a> PreparedMapping<'a> {
     }
 
     fn condition_document(&self, document: &Value) -> Option<Document> {
-        let mut queries = [&self.drop, &self.closed, &self.acknowledged].into_iter();
-        let is_needed = queries.any(Option::is_some);
+        let has_others = match &self.target {
+            MappingTarget::Event(event) => event.has_conditions(),
+            MappingTarget::Action(_) => false,
+        };
+        let is_needed = self.drop.is_some() || has_others;
         is_needed.then(|| Document::new(document, sample::sample_occurrence(0)))
     }
 
-    /// Maps an entry to an event unless the entry is dropped. Returns the size of the event in
-    /// bytes. `stored` is the part of the data that is stored with the event.
-    fn map_event(
+    /// Maps an entry to an event or an action, unless the entry is dropped. Returns the size of the
+    /// event in bytes. `stored` is the part of the data that is stored with the event.
+    fn map_entry(
         &self,
         data: &Value,
         stored: &Value,
@@ -427,155 +421,41 @@ impl<'a> PreparedMapping<'a> {
         } = work;
         // An entry over the limit must not affect the next one.
         budget.begin_template();
-        let over =
-            |what: &str, error: RenderError| Error::invalid("body", format!("{what}: {error}"));
-        let mut is = |what: &str, query: &Option<DocumentQuery>| -> Result<Option<bool>, Error> {
-            let Some((query, condition_document)) = query.as_ref().zip(condition_document) else {
-                return Ok(None);
-            };
-            let spent = budget.spend(query.steps(condition_document));
-            spent.map_err(|error| over(what, error))?;
-            Ok(Some(query.matches(condition_document)))
-        };
-        if is("drop", &self.drop)? == Some(true) {
-            mapped.dropped += 1;
+        let mut entry = EntryContext::new(data, condition_document, budget);
+        let mut drop_entry = |reason: &str| {
             let rejection = Rejection {
                 dropped: true,
-                reason: "matches the condition `drop`".to_owned(),
+                reason: reason.to_owned(),
                 entry: without_request(stored),
             };
             push_rejection(rejected, rejection);
+        };
+        if entry.is("drop", self.drop.as_ref())? == Some(true) {
+            mapped.dropped += 1;
+            drop_entry("matches the condition `drop`");
             return Ok(0);
         }
-        let closed = is("event.closed", &self.closed)?;
-        let acknowledged = is("event.acknowledged", &self.acknowledged)?;
-        let at = mapped.events.len();
-        let mut fill = |what: &str, (source, template): &(&str, Template)| {
-            let filled = template.render(data, Escape::None, budget);
-            let filled = filled.map_err(|error| over(what, error))?;
-            if filled.trim().is_empty() && !source.trim().is_empty() {
-                let found = empty.entry(what.to_owned()).or_insert((0, at));
-                found.0 += 1;
+        let event = match &self.target {
+            MappingTarget::Event(event) => {
+                let at = mapped.events.len();
+                let on_empty = |what: &str| empty.entry(what.to_owned()).or_insert((0, at)).0 += 1;
+                event.map(&mut entry, stored, on_empty)?
             }
-            Ok::<_, Error>(filled)
-        };
-        let mut dimensions = BTreeMap::new();
-        for (field, key, template) in &self.dimensions {
-            let value = fill(field, template)?;
-            if !value.trim().is_empty() {
-                dimensions.insert((*key).to_owned(), value);
+            MappingTarget::Action(action) => {
+                if let Some(action) = action.map(&mut entry)? {
+                    mapped.actions.push(action);
+                } else {
+                    mapped.dropped += 1;
+                    drop_entry("the action is empty");
+                }
+                return Ok(0);
             }
-        }
-        let event = Event {
-            name: join_lines(&fill("event.name", &self.name)?),
-            r#type: join_lines(&fill("event.type", &self.kind)?),
-            dimensions,
-            summary: truncate(&join_lines(&fill("event.summary", &self.summary)?)),
-            body: fill("event.body", &self.body)?,
-            severity: self.severity(data).map_or(0, |it| it as i32),
-            status: match closed {
-                Some(true) => WireStatus::Closed.into(),
-                _ => WireStatus::Default.into(),
-            },
-            // `false` is not passed on: an operator may have acknowledged the event here.
-            acknowledged: acknowledged.filter(|it| *it),
-            metadata_fields: Some(metadata(stored)),
-            ..Event::default()
         };
         let texts = event.summary.len() + event.body.len() + event.name.len();
         let pairs = event.dimensions.iter();
-        let bytes = texts
-            + pairs
-                .map(|(key, value)| key.len() + value.len())
-                .sum::<usize>();
+        let pairs = pairs.map(|(key, value)| key.len() + value.len());
+        let bytes = texts + pairs.sum::<usize>();
         mapped.events.push(event);
         Ok(bytes)
     }
-
-    fn severity(&self, data: &Value) -> Option<Severity> {
-        let severity = &self.mapping.event.severity;
-        let at = |path: &str| {
-            let mut steps = path.trim().split('.');
-            let found = steps.try_fold(data, |value, step| match value {
-                Value::Array(list) => list.get(list_index(step)?),
-                value => value.get(step),
-            });
-            match found? {
-                Value::String(text) => Some(text.trim().to_lowercase()),
-                Value::Number(number) => Some(number.to_string()),
-                Value::Bool(flag) => Some(flag.to_string()),
-                _ => None,
-            }
-        };
-        let Some(said) = severity.from.split('|').find_map(at) else {
-            return severity.default;
-        };
-        let mut mapped = severity.map.iter();
-        let mapped = mapped.find(|(value, _)| value.to_lowercase() == said);
-        let own = || severity::from_name(&said).and_then(|it| Severity::from_number(it.into()));
-        mapped.map(|(_, it)| *it).or_else(own).or(severity.default)
-    }
-}
-
-/// Returns the metadata of an event: the document without the request.
-fn metadata(data: &Value) -> Struct {
-    let fields = BTreeMap::from([("data".to_owned(), to_wire_value(&without_request(data), 0))]);
-    Struct { fields }
-}
-
-fn without_request(data: &Value) -> Value {
-    match data {
-        Value::Object(members) => {
-            let members = members.iter().filter(|(name, _)| *name != REQUEST);
-            members
-                .map(|(name, it)| (name.clone(), it.clone()))
-                .collect()
-        }
-        other => other.clone(),
-    }
-}
-
-/// Converts a value to the wire; values nested too deeply become text.
-fn to_wire_value(value: &Value, depth: usize) -> WireValue {
-    let kind = match value {
-        Value::Null => Kind::NullValue(0),
-        Value::Bool(flag) => Kind::BoolValue(*flag),
-        Value::Number(number) => number
-            .as_f64()
-            .filter(|it| it.is_finite())
-            .map_or_else(|| Kind::StringValue(number.to_string()), Kind::NumberValue),
-        Value::String(text) => Kind::StringValue(text.clone()),
-        deep @ (Value::Array(_) | Value::Object(_)) if depth >= MAPPED_DATA_DEPTH_MAX => {
-            Kind::StringValue(deep.to_string())
-        }
-        Value::Array(list) => Kind::ListValue(ListValue {
-            values: list.iter().map(|it| to_wire_value(it, depth + 1)).collect(),
-        }),
-        Value::Object(members) => {
-            let fields = members.iter();
-            Kind::StructValue(Struct {
-                fields: fields
-                    .map(|(name, it)| (name.clone(), to_wire_value(it, depth + 1)))
-                    .collect(),
-            })
-        }
-    };
-    WireValue { kind: Some(kind) }
-}
-
-fn join_lines(text: &str) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    words.join(" ").replace(char::is_control, "")
-}
-
-fn truncate(text: &str) -> String {
-    const MORE: &str = "\u{2026}";
-    if text.len() <= EVENT_SUMMARY_BYTES_MAX {
-        return text.to_owned();
-    }
-    let mut end = EVENT_SUMMARY_BYTES_MAX - MORE.len();
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}{MORE}", &text[..end])
 }

@@ -68,7 +68,7 @@ fn entries_beyond_the_limit_are_refused() {
     );
     let huge = "x".repeat(60_000);
     let mut greedy = mapping;
-    greedy.event.body = "{{huge}}".into();
+    event_of(&mut greedy).body = "{{huge}}".into();
     let many: Vec<_> = (0..1_000).map(|at| json!({"title": at})).collect();
     let found = mapped(&greedy, &json!({"alerts": many, "huge": huge})).unwrap();
     assert_eq!(found.events.len() + found.refused.len(), 1_000);
@@ -103,14 +103,18 @@ fn plain_mapping() -> IntakeMapping {
     let mut mapping = samples::mapping("plain");
     mapping.each = String::new();
     mapping.drop = Some(Clause::Exists("test".into()));
-    mapping.event = MappedEvent {
+    mapping.event = Some(MappedEvent {
         name: "late".into(),
         dimensions: [("id".to_owned(), "{{id}}".to_owned())].into(),
         summary: "{{item.id}}".into(),
         ..MappedEvent::default()
-    };
-    mapping.event.severity.from = "nothing | levels.0 | level".into();
+    });
+    event_of(&mut mapping).severity.from = "nothing | levels.0 | level".into();
     mapping
+}
+
+fn event_of(mapping: &mut IntakeMapping) -> &mut MappedEvent {
+    mapping.event.as_mut().unwrap()
 }
 
 /// Maps a body with a content type. Returns the dimension `id` of each event.
@@ -178,7 +182,7 @@ fn bodies_are_read_by_content_type() {
     // Each line may contain a list.
     let mut listed = plain_mapping();
     listed.each = "list".into();
-    listed.event.dimensions = [("id".to_owned(), "{{item.id}}{{x}}".to_owned())].into();
+    event_of(&mut listed).dimensions = [("id".to_owned(), "{{item.id}}{{x}}".to_owned())].into();
     let body = "{\"x\": 1, \"list\": [{\"id\": 1}, {\"id\": 2}]}\n{}\n{\"list\": [{\"id\": 3}]}";
     assert_eq!(ids(&listed, lines, body).unwrap(), ["11", "21", "3"]);
 }
@@ -214,7 +218,7 @@ fn encoded_parts_are_decoded_before_anything_else() {
     mapping.parse = vec!["records".into(), "records.data".into()];
     mapping.each = "records".into();
     mapping.drop = Some(Clause::Exists("item.data.test".into()));
-    mapping.event.dimensions = [("id".to_owned(), "{{item.data.id}}".to_owned())].into();
+    event_of(&mut mapping).dimensions = [("id".to_owned(), "{{item.data.id}}".to_owned())].into();
     let data = |data: Value| json!({"data": STANDARD.encode(data.to_string())});
     let records = json!([data(json!({"id": 1})), data(json!({"test": 1})), {"data": {"id": 3}}]);
     let body = json!({"records": records.to_string()}).to_string();
@@ -229,7 +233,8 @@ fn encoded_parts_are_decoded_before_anything_else() {
 #[test]
 fn last_rejected_entries_are_kept_with_their_reason() {
     let mut mapping = plain_mapping();
-    mapping.event.summary = "{{#m}}{{#m}}{{#m}}{{#m}}{{#m}}x{{/m}}{{/m}}{{/m}}{{/m}}{{/m}}".into();
+    event_of(&mut mapping).summary =
+        "{{#m}}{{#m}}{{#m}}{{#m}}{{#m}}x{{/m}}{{/m}}{{/m}}{{/m}}{{/m}}".into();
     let list: Vec<_> = (0..50)
         .map(|at| match at {
             45 => json!({"id": at, "m": vec![1; 100], "password": "canary"}),
@@ -314,8 +319,86 @@ fn published_signature_examples_verify() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one scheme after another")]
+fn published_signature_examples_of_receivers_verify() {
+    let jira = WebhookSignature {
+        scheme: SignatureScheme::Jira,
+        secret: Secret::new("It's a Secret to Everybody"),
+    };
+    let signed = |headers: &[(&str, &str)]| {
+        let headers = headers.iter();
+        let headers = headers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        headers.collect::<BTreeMap<_, _>>()
+    };
+    let code = "a4771c39fbe90f317c7824e83ddef3caae9cb3d976c214ace1f2937e133263c9";
+    let sha256 = format!("sha256={code}");
+    assert!(
+        verify(
+            &jira,
+            b"Hello World!",
+            &signed(&[("x-hub-signature", &sha256)]),
+            0
+        )
+        .is_ok()
+    );
+    assert!(
+        verify(
+            &jira,
+            b"Hello World?",
+            &signed(&[("x-hub-signature", &sha256)]),
+            0
+        )
+        .is_err()
+    );
+    // While a secret is replaced, PagerDuty sends a signature with each.
+    let pagerduty = WebhookSignature {
+        scheme: SignatureScheme::PagerDuty,
+        ..jira.clone()
+    };
+    for (given, is_valid) in [
+        (format!("v1={code}"), true),
+        (format!("v1=00, v1={code}"), true),
+        (format!("v0={code}"), false),
+        (String::new(), false),
+    ] {
+        let headers = signed(&[("x-pagerduty-signature", &given)]);
+        let verified = verify(&pagerduty, b"Hello World!", &headers, 0);
+        assert_eq!(verified.is_ok(), is_valid, "{given}");
+    }
+    let slack = WebhookSignature {
+        scheme: SignatureScheme::Slack,
+        secret: Secret::new("8f742231b10e8888abcd99yyyzzz85a5"),
+    };
+    let body = b"token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&\
+        channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&\
+        command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands\
+        %2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&\
+        trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c";
+    let code = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503";
+    let headers = signed(&[
+        ("x-slack-signature", code),
+        ("x-slack-request-timestamp", "1531420618"),
+    ]);
+    let sent_ms = 1_531_420_618_000;
+    assert!(verify(&slack, body, &headers, sent_ms + 299_000).is_ok());
+    assert!(verify(&slack, body, &headers, sent_ms + 301_000).is_err());
+    let telegram = WebhookSignature {
+        scheme: SignatureScheme::Telegram,
+        secret: Secret::new("a_secret-token"),
+    };
+    for (given, is_valid) in [("a_secret-token", true), ("a_secret", false), ("", false)] {
+        let headers = signed(&[("x-telegram-bot-api-secret-token", given)]);
+        assert_eq!(
+            verify(&telegram, b"{}", &headers, 0).is_ok(),
+            is_valid,
+            "{given}"
+        );
+    }
+}
+
+#[test]
 fn empty_signing_key_is_refused_in_every_scheme() {
-    use SignatureScheme::{HubSha256, Sentry, StandardWebhooks};
+    use SignatureScheme::{HubSha256, Jira, PagerDuty, Sentry, Slack, StandardWebhooks, Telegram};
     let mac = |text: &[u8]| {
         let mut mac = Hmac::<Sha256>::new_from_slice(b"").unwrap();
         mac.update(text);
@@ -336,6 +419,10 @@ fn empty_signing_key_is_refused_in_every_scheme() {
     for (scheme, secret) in [
         (HubSha256, ""),
         (Sentry, ""),
+        (Slack, ""),
+        (PagerDuty, ""),
+        (Jira, ""),
+        (Telegram, ""),
         (StandardWebhooks, ""),
         (StandardWebhooks, "whsec_"),
         (StandardWebhooks, "of another scheme"),

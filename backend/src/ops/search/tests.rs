@@ -68,6 +68,7 @@ fn occurrence(number: u32) -> Occurrence {
         acknowledged_until_ms: None,
         acknowledged_severity: None,
         age_shift_ms: 0,
+        informed: Vec::new(),
     }
 }
 

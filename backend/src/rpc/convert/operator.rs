@@ -59,6 +59,7 @@ pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem
             acknowledge_for_ms: for_ms,
             assignment: assignment(item.assignee.as_deref())?,
             without_updates,
+            informed: Vec::new(),
         },
     })
 }

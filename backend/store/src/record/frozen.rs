@@ -346,6 +346,10 @@ fn stored_format_of_every_record_is_unchanged() {
     differences.record("response with identities", &identified, false);
     let decoding = samples::decoding_mapping("sns");
     differences.record("decoding mapping", &decoding, true);
+    let responding = samples::response_mapping("jira");
+    differences.record("mapping to actions", &responding, true);
+    let informed = samples::informed_occurrence();
+    differences.record("occurrence closed by a destination", &informed, false);
     let in_cron = samples::cron_heartbeat("nightly");
     differences.record("heartbeat of a cron expression", &in_cron, false);
     let differences = differences.0;

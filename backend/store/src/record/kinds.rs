@@ -6,7 +6,7 @@ mod occurrence;
 mod resource;
 mod trace;
 
-pub use delivery::{delivery_thread_prefix, thread_prefix, waiting_prefix};
+pub use delivery::{delivery_thread_prefix, kept_value_prefix, thread_prefix, waiting_prefix};
 pub use heartbeat::{RUNNING, beat_prefix, start_prefix};
 pub use occurrence::response_prefix;
 pub use resource::users_prefix;

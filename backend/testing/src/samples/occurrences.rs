@@ -77,6 +77,7 @@ pub fn occurrence(number: u32) -> Occurrence {
         acknowledged_until_ms: None,
         acknowledged_severity: None,
         age_shift_ms: 0,
+        informed: Vec::new(),
     }
 }
 
@@ -87,6 +88,14 @@ pub fn reopened_occurrence() -> Occurrence {
         received_ms: Some(AT_MS + 6),
         reopened: Some(1),
         ..occurrence(3)
+    }
+}
+
+/// Returns an occurrence that a destination closed.
+pub fn informed_occurrence() -> Occurrence {
+    Occurrence {
+        informed: vec![id(33)],
+        ..occurrence(12)
     }
 }
 

@@ -160,18 +160,19 @@ fn describe_request(into: &mut Document, model: &Model, report: &Report) {
 }
 
 fn write_mapping_result(into: &mut Document, found: &TestIntakeMappingResponse) {
-    let many = |count: usize| if count == 1 { "event" } else { "events" };
-    let count = found.events.len();
-    let token = if count == 0 {
+    let (count, actions) = (found.events.len(), found.actions.len());
+    let token = if count + actions == 0 {
         Token::Warning
     } else {
         Token::Good
     };
-    into.text(
-        token,
-        0,
-        &format!("{count} {}; no events were created", many(count)),
-    );
+    let plural = if count + actions == 1 { "" } else { "s" };
+    let result = if actions == 0 {
+        format!("{count} event{plural}; no events were created")
+    } else {
+        format!("{actions} action{plural}; no events were changed")
+    };
+    into.text(token, 0, &result);
     let dropped = found.dropped_count.unwrap_or_default();
     if dropped > 0 {
         into.text(Token::Dim, 0, &format!("{dropped} passed over"));
@@ -188,6 +189,24 @@ fn write_mapping_result(into: &mut Document, found: &TestIntakeMappingResponse) 
     for (index, event) in found.events.iter().enumerate() {
         into.heading(&format!("Event {}", index + 1));
         write_event(into, event);
+    }
+    for (index, action) in found.actions.iter().enumerate() {
+        into.heading(&format!("Action {}", index + 1));
+        for (label, text) in [
+            ("action", &action.action),
+            ("thread", &action.thread_id),
+            ("kept value", &action.kept_value),
+            ("user", &action.author),
+            ("assignee", &action.assignee),
+            ("note", &action.note),
+        ] {
+            if !text.is_empty() {
+                into.field(label, Token::Text, text);
+            }
+        }
+        if let Some(duration) = &action.duration {
+            into.field("duration", Token::Text, &format!("{} s", duration.seconds));
+        }
     }
 }
 

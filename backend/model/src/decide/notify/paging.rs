@@ -109,6 +109,7 @@ pub(in crate::decide) fn withdraw_acknowledgement(occurrence: &mut Occurrence, n
     occurrence.acknowledged = false;
     occurrence.acknowledged_until_ms = None;
     occurrence.acknowledged_severity = None;
+    occurrence.informed.clear();
     if occurrence.history.len() >= HISTORY_MAX {
         occurrence.history.remove(0);
     }
@@ -307,7 +308,8 @@ impl Writer<'_> {
     }
 
     /// Sends an update to all earlier receivers: the destinations of the rule and, unless the
-    /// occurrence was reopened, the contacts of its response.
+    /// occurrence was reopened, the contacts of its response. Destinations from which the change
+    /// came are skipped.
     pub(super) fn update_receivers(
         &mut self,
         entry: &Notified,
@@ -320,6 +322,9 @@ impl Writer<'_> {
         let contacts = contacts(entry).filter(|_| !is_opening);
         for (id, contact) in of_rule.chain(contacts) {
             if others.contains(&(id, contact.as_ref().map(PagedContact::key))) {
+                continue;
+            }
+            if clear && self.occurrence.informed.contains(&id) {
                 continue;
             }
             let Some(destination) = self.snapshot.destination(id) else {

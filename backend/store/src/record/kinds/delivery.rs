@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use sha2::{Digest as _, Sha256};
+
 use super::{decode, encode, entry, name_only_snapshot, read, strip_version};
 use crate::record::{
     EndedDelivery, Record,
@@ -56,6 +58,16 @@ pub fn thread_prefix(
 pub fn waiting_prefix(destination: RecordId, earlier: RecordId) -> Key {
     let no_rule = RecordId::from_bytes([0; 16]);
     thread_prefix(destination, (earlier, no_rule), ThreadState::Behind)
+}
+
+/// Returns the key prefix of the messages to a destination whose responses contained a value to
+/// keep.
+pub fn kept_value_prefix(destination: RecordId, name: &str, value: &str) -> Key {
+    let mut digest =
+        Sha256::digest([name.as_bytes(), b"\0", value.as_bytes()].concat()).into_iter();
+    let digest = RecordId::from_bytes(std::array::from_fn(|_| digest.next().unwrap_or_default()));
+    let no_rule = RecordId::from_bytes([0; 16]);
+    thread_prefix(destination, (digest, no_rule), ThreadState::KeepingValue)
 }
 
 impl Record for Delivery {
@@ -124,6 +136,13 @@ impl Record for Delivery {
                 .id(origin)
                 .id(id);
             entries.push(entry(Index::DeliveryByThread, key));
+            // A digest of a secret would help to guess it.
+            let public = self.kept.values.iter();
+            let public = public.filter(|it| !it.is_secret && !self.test);
+            entries.extend(public.map(|it| {
+                let key = kept_value_prefix(self.destination, &it.name, it.text.reveal());
+                entry(Index::DeliveryByThread, key.id(origin).id(id))
+            }));
         }
         if let (Some(earlier), Some(_)) = (self.behind, self.state.due_ms()) {
             let key = waiting_prefix(self.destination, earlier)

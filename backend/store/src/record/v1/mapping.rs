@@ -2,8 +2,8 @@
 
 use crate::{
     domain::{
-        Handshake, IntakeMapping, MappedEvent, MappedSeverity, Severity, SignatureScheme,
-        WebhookSignature,
+        Handshake, IntakeMapping, MappedEvent, MappedResponse, MappedSeverity, MappedThread,
+        Severity, SignatureScheme, WebhookSignature,
     },
     record::table::{numbers, record},
 };
@@ -12,7 +12,7 @@ const SECRET: &str = "signature.secret";
 
 record! { IntakeMapping {
     1 id, 2 name, 3 description, 4 tags, 5 each, 6 drop, 7 event, 8 signature, 9 revision,
-    10 create_ms, 11 update_ms, 12 parse, 13 handshake,
+    10 create_ms, 11 update_ms, 12 parse, 13 handshake, 14 response,
 } }
 
 record! {
@@ -27,6 +27,13 @@ record! {
     }
 }
 
+record! { MappedResponse {
+    1 thread, 2 action, 3 author, 4 note, 5 duration, 6 assignee, 7 destination_names,
+    8 template_language,
+} }
+
+record! { MappedThread { 1 kept_name, 2 template } }
+
 record! {
     WebhookSignature as it, secrets {
         1 scheme,
@@ -35,6 +42,8 @@ record! {
 }
 
 numbers! {
-    SignatureScheme { 1 HubSha256, 2 Sentry, 3 StandardWebhooks }
+    SignatureScheme {
+        1 HubSha256, 2 Sentry, 3 StandardWebhooks, 4 Slack, 5 PagerDuty, 6 Jira, 7 Telegram
+    }
     Handshake { 1 Sns, 2 EventGrid }
 }
