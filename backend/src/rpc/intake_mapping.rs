@@ -256,6 +256,7 @@ impl IntakeMappingApi {
         let by = Actor {
             client: caller.name.to_string(),
             address,
+            agent: String::new(),
             method: RECEIVE_WEBHOOK,
             time_ms: now_ms,
             scope: Arc::clone(&caller.scope),
