@@ -26,6 +26,7 @@ const PATH: &str = "canary-in-the-path-90aa";
 const PASSWORD: &str = "canary-password-f3b2";
 const BASIC: &str = "canary-password-19ab";
 const BEARER: &str = "canary-bearer-44f2";
+const AWS: &str = "canary-aws-5d16";
 const CLIENT: &str = "canary-client-8d03";
 const TEAMS: &str = "canary-in-teams-21fe";
 const REFRESH: &str = "canary-refresh-6b90";
@@ -72,6 +73,10 @@ fn destinations(receiver: &Receiver, identity: &Identity) -> Vec<Value> {
             json!({"basic": {"username": "ada", "password": BASIC}}),
         ),
         secured("bearer", json!({"bearer": {"token": BEARER}})),
+        secured(
+            "aws",
+            json!({"aws": {"accessKeyId": "AK", "secretAccessKey": AWS, "region": "r", "service": "s"}}),
+        ),
         secured(
             "oauth",
             json!({"oauth2": {"tokenUrl": token_url, "clientId": "a", "clientSecret": CLIENT}}),
@@ -170,8 +175,8 @@ async fn secrets_never_leak_beyond_their_receivers() {
     assert!(output.status.success(), "{output:?}");
     let log = world.service().log();
     let mut secrets = vec![
-        HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD, BASIC, BEARER, CLIENT, TEAMS, REFRESH,
-        MAPPED, MAIL, METRICS,
+        HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD, BASIC, BEARER, AWS, CLIENT, TEAMS,
+        REFRESH, MAPPED, MAIL, METRICS,
     ];
     // A line of the private key, and credentials as encoded in an `authorization` header.
     secrets.push(identity.key.lines().nth(1).expect("a key has lines"));

@@ -211,7 +211,8 @@ async fn agent_silences_one_host_in_a_storm_and_not_all() {
     let error = agent
         .call("SetStatus", &json!({"statuses": closed}))
         .unwrap_err();
-    assert!(error.contains("31 events"), "{error}");
+    let covered = format!("{} events", closed.len());
+    assert!(error.contains(&covered), "{error}");
     rest.post("/v1/event-management/status", &json!({"statuses": closed}))
         .await
         .ok();

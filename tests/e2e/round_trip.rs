@@ -57,7 +57,7 @@ fn documents() -> Vec<(&'static str, Value)> {
         "url": "https://sns.eu-central-1.amazonaws.com/",
         "auth": {"aws": {
             "accessKeyId": "AKIAIOSFODNN7EXAMPLE",
-            "secretAccessKey": "canary-key",
+            "secretAccessKey": "canary-secret",
             "region": "eu-central-1",
             "service": "sns",
         }},

@@ -620,7 +620,7 @@ async fn preset_is_listed_shown_and_applied_with_parameters() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let listed = run(&world, &["preset", "list"]);
-    assert_eq!(listed.out.lines().count(), 51, "{listed:?}");
+    assert_eq!(listed.out.lines().count(), 53, "{listed:?}");
     assert!(
         listed
             .out

@@ -233,20 +233,26 @@ impl Writer<'_> {
 
     fn convert_sns(&mut self, config: &mut Fields) -> Result<PresetDraft, ImportError> {
         let mut signing = config.take_object("sigv4")?;
-        let mut required = |name| {
-            let found = signing.take_text(name)?.filter(|text| !text.is_empty());
-            if found.is_none() {
+        let secret = read_secret(&mut signing, "secret_key")?;
+        for (name, is_set) in [
+            ("region", signing.has("region")),
+            ("access_key", signing.has("access_key")),
+            ("secret_key", secret.is_some()),
+        ] {
+            if !is_set {
                 let why = "is not set; set it in the destination's `auth.aws`";
                 self.imported.record_omission(&signing.path_of(name), why);
             }
-            Ok(found)
-        };
-        let region = required("region")?.unwrap_or_else(|| "us-east-1".to_owned());
-        let key_id = required("access_key")?.unwrap_or_else(|| "ACCESS_KEY_ID".to_owned());
-        let secret = match read_secret(&mut signing, "secret_key")? {
-            Some(secret) => self.secret_value(secret, "secret_key"),
-            None => self.placeholder(&signing.path_of("secret_key"), "secret_key", "SECRET"),
-        };
+        }
+        let region = signing.take_text("region")?;
+        let region = region.unwrap_or_else(|| "us-east-1".to_owned());
+        let key_id = signing.take_text("access_key")?;
+        let key_id = key_id.unwrap_or_else(|| "ACCESS_KEY_ID".to_owned());
+        let secret = secret.unwrap_or_else(|| {
+            let unknown = Secret::Value("SECRET_ACCESS_KEY".to_owned());
+            (signing.path_of("secret_key"), unknown)
+        });
+        let secret = self.secret_value(secret, "secret_key");
         signing.finish(self.imported);
         let default = format!("https://sns.{region}.amazonaws.com");
         let url = config.take_text("api_url")?.unwrap_or(default);
