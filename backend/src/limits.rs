@@ -193,7 +193,7 @@ pub const REJECTED_REASON_BYTES_MAX: usize = 500;
 /// Maximum size of a request body that can be a handshake, in bytes.
 pub const HANDSHAKE_BYTES_MAX: usize = 64 * 1024;
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of actions that one request may take through a mapping.
+/// Maximum number of actions from one request to a mapping.
 pub const MAPPED_ACTIONS_MAX: usize = 100;
 pub const MAPPED_DESTINATIONS_MAX: usize = 20;
 /// Maximum total output of a mapping for one document, in bytes.

@@ -337,7 +337,7 @@ async fn long_response_is_shortened_to_whole_events() {
 }
 
 #[test]
-fn malformed_message_gets_an_error_and_the_end_of_input_ends_the_server() {
+fn server_reports_malformed_messages_and_ends_with_its_input() {
     let world = World::start();
     let mut agent = Agent::start(&world, &[]);
     let table = [

@@ -349,7 +349,7 @@ impl Headless {
         self.console.handle(Msg::ProgramEnded(output));
     }
 
-    /// Reports that the terminal gained or lost the focus.
+    /// Reports that the terminal gained or lost focus.
     pub fn set_focus(&mut self, is_focused: bool) {
         self.console.input(if is_focused {
             Event::FocusGained

@@ -115,15 +115,14 @@ pub(crate) const COUNT_PAUSE_MS: i64 = 150;
 pub(crate) const OLDER_FILTERS: usize = 50;
 pub(crate) const SILENCE_MS: i64 = 30 * 86_400_000;
 pub(crate) const TOAST_MS: i64 = 10_000;
-/// Minimum time between two notices to the terminal, and between two reads of the open events for
-/// them.
+/// Minimum interval between notices, and between reads of the open events for them.
 pub(crate) const NOTICE_MS: i64 = 1_000;
 pub(crate) const NOTICE_PAGE: i32 = 100;
 pub(crate) const NOTICED_EVENTS: usize = 10_000;
 /// Maximum number of links of an event in a list, and the maximum length of each.
 pub(crate) const LINKS: usize = 16;
 pub(crate) const LINK_BYTES: usize = 2_048;
-/// Limits of a command of the operator: its time, and the bytes and lines of its output.
+/// Limits of a custom command: its time, and the bytes and lines of its output.
 pub(crate) const PROGRAM: Duration = Duration::from_secs(60);
 pub(crate) const OUTPUT_BYTES: usize = 256 * 1024;
 pub(crate) const OUTPUT_LINES: usize = 2_000;

@@ -71,7 +71,7 @@ fn fielded(received: &Received, fields: &[&str]) -> Value {
 
 /// Asserts that a text contains the complete hostile summary, and has at most `characters_max`
 /// characters.
-fn whole(value: &Value, characters_max: usize) {
+fn assert_has_summary(value: &Value, characters_max: usize) {
     let text = value.as_str().unwrap();
     assert!(plain(text).contains(SHOWN), "{text}");
     assert!(text.chars().count() <= characters_max, "{text}");
@@ -84,7 +84,7 @@ pub(super) fn plain(text: &str) -> String {
 
 /// Asserts that a text begins with the hostile summary, and has at most `characters_max`
 /// characters.
-fn title(value: &Value, characters_max: usize) {
+fn assert_starts_with_summary(value: &Value, characters_max: usize) {
     let text = value.as_str().unwrap();
     assert!(text.starts_with("x\",\"y\""), "{text}");
     assert!(text.chars().count() <= characters_max, "{text}");
@@ -108,7 +108,7 @@ fn form(received: &Received, path: &str) -> BTreeMap<String, String> {
 }
 
 /// Checks a request of Opsgenie's Alert API, version 2, which Jira Service Management has adopted.
-fn genie(received: &Received, reported: ChangeKind, path: &str) {
+fn assert_opsgenie_request(received: &Received, reported: ChangeKind, path: &str) {
     assert_eq!(received.header("authorization"), "GenieKey canary");
     let fields = [
         "message",
@@ -119,8 +119,8 @@ fn genie(received: &Received, reported: ChangeKind, path: &str) {
         "priority",
     ];
     let body = fielded(received, &fields);
-    title(&body["message"], 130);
-    whole(&body["description"], 15_000);
+    assert_starts_with_summary(&body["message"], 130);
+    assert_has_summary(&body["description"], 15_000);
     assert_eq!(body["priority"], "P1");
     let alias: String =
         url::form_urlencoded::byte_serialize(body["alias"].as_str().unwrap().as_bytes()).collect();
@@ -150,7 +150,7 @@ pub(super) const RULES: &[Rules] = &[
                 "/api/webhooks/1/canary",
                 &["content", "allowed_mentions"],
             );
-            whole(&body["content"], 2_000);
+            assert_has_summary(&body["content"], 2_000);
             assert_eq!(body["allowed_mentions"], json!({"parse": []}));
         },
     },
@@ -169,7 +169,7 @@ pub(super) const RULES: &[Rules] = &[
                 r#"{"id":"web.incoming_webhook.channel.app_error","message":"Couldn't find the channel.","status_code":400}"#,
             ),
         ],
-        check: |it, _| whole(&posted(it, "/hooks/canary", &["text"])["text"], 16_383),
+        check: |it, _| assert_has_summary(&posted(it, "/hooks/canary", &["text"])["text"], 16_383),
     },
     Rules {
         file: "rocket-chat",
@@ -177,7 +177,7 @@ pub(super) const RULES: &[Rules] = &[
         secret: "",
         accepts: (200, r#"{"success":true}"#),
         wrong: &[(400, r#"{"success":false,"error":"invalid-channel"}"#)],
-        check: |it, _| whole(&posted(it, "/hooks/1/canary", &["text"])["text"], 5_000),
+        check: |it, _| assert_has_summary(&posted(it, "/hooks/1/canary", &["text"])["text"], 5_000),
     },
     Rules {
         file: "google-chat",
@@ -191,7 +191,7 @@ pub(super) const RULES: &[Rules] = &[
         check: |it, _| {
             let path = "/v1/spaces/1/messages?key=k&token=canary&messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD";
             let body = posted(it, path, &["text", "thread"]);
-            whole(&body["text"], 8_000);
+            assert_has_summary(&body["text"], 8_000);
             assert!(body["thread"]["threadKey"].as_str().unwrap().len() > 10);
         },
     },
@@ -205,7 +205,7 @@ pub(super) const RULES: &[Rules] = &[
             let body = posted(it, "/services/T0/B0/canary", &["text", "blocks"]);
             let text = &body["blocks"][0]["text"];
             assert_eq!(text["type"], "plain_text");
-            whole(&text["text"], 3_000);
+            assert_has_summary(&text["text"], 3_000);
         },
     },
     Rules {
@@ -215,7 +215,7 @@ pub(super) const RULES: &[Rules] = &[
         accepts: (204, ""),
         wrong: &[],
         check: |it, _| {
-            whole(
+            assert_has_summary(
                 &posted(it, "/v1/webhooks/incoming/canary", &["text"])["text"],
                 7_000,
             );
@@ -247,7 +247,7 @@ pub(super) const RULES: &[Rules] = &[
                 (fields["type"].as_str(), fields["to"].as_str()),
                 ("stream", "ops")
             );
-            whole(&fields["content"].as_str().into(), 10_000);
+            assert_has_summary(&fields["content"].as_str().into(), 10_000);
         },
     },
     Rules {
@@ -279,7 +279,7 @@ pub(super) const RULES: &[Rules] = &[
         ],
         check: |it, _| {
             let fields = ["chat_id", "text", "link_preview_options"];
-            whole(
+            assert_has_summary(
                 &posted(it, "/bot1:canary/sendMessage", &fields)["text"],
                 4_096,
             );
@@ -293,8 +293,8 @@ pub(super) const RULES: &[Rules] = &[
         wrong: &[],
         check: |it, _| {
             let body = posted(it, "/", &["topic", "title", "priority", "message", "tags"]);
-            title(&body["title"], 250);
-            whole(&body["message"], 4_096);
+            assert_starts_with_summary(&body["title"], 250);
+            assert_has_summary(&body["message"], 4_096);
             assert_eq!(body["priority"], 5);
         },
     },
@@ -307,7 +307,7 @@ pub(super) const RULES: &[Rules] = &[
         check: |it, _| {
             assert_eq!(it.header("x-gotify-key"), "canary");
             let body = posted(it, "/message", &["title", "priority", "message"]);
-            whole(&body["message"], 10_000);
+            assert_has_summary(&body["message"], 10_000);
             assert!(body["priority"].is_number());
         },
     },
@@ -320,7 +320,7 @@ pub(super) const RULES: &[Rules] = &[
             r#"{"result":"Request will be processed","requestId":"r"}"#,
         ),
         wrong: &[],
-        check: |it, reported| genie(it, reported, "/v2/alerts"),
+        check: |it, reported| assert_opsgenie_request(it, reported, "/v2/alerts"),
     },
     Rules {
         file: "jira-service-management",
@@ -331,7 +331,9 @@ pub(super) const RULES: &[Rules] = &[
             r#"{"result":"Request will be processed","requestId":"r"}"#,
         ),
         wrong: &[],
-        check: |it, reported| genie(it, reported, "/jsm/ops/integration/v2/alerts"),
+        check: |it, reported| {
+            assert_opsgenie_request(it, reported, "/jsm/ops/integration/v2/alerts");
+        },
     },
     Rules {
         file: "better-stack",
@@ -349,7 +351,7 @@ pub(super) const RULES: &[Rules] = &[
                 "url",
             ];
             let body = posted(it, "/api/v1/incoming-webhook/canary", &fields);
-            title(&body["title"], 250);
+            assert_starts_with_summary(&body["title"], 250);
             assert_eq!(body["status"], reported.choose("open", "closed"));
         },
     },
@@ -372,8 +374,8 @@ pub(super) const RULES: &[Rules] = &[
                 "metadata",
             ];
             let body = posted(it, "/v2/alert_events/http/SOURCE", &fields);
-            title(&body["title"], 250);
-            whole(&body["description"], 10_000);
+            assert_starts_with_summary(&body["title"], 250);
+            assert_has_summary(&body["description"], 10_000);
             assert_eq!(body["status"], reported.choose("firing", "resolved"));
         },
     },
@@ -393,7 +395,7 @@ pub(super) const RULES: &[Rules] = &[
             ];
             let path = "/integrations/generic/20131114/alert/canary/ops";
             let body = posted(it, path, &fields);
-            whole(&body["state_message"], 20_480);
+            assert_has_summary(&body["state_message"], 20_480);
             assert_eq!(
                 body["message_type"],
                 reported.choose("CRITICAL", "RECOVERY")
@@ -415,7 +417,7 @@ pub(super) const RULES: &[Rules] = &[
                 "link_to_upstream_details",
             ];
             let body = posted(it, "/integrations/v1/formatted_webhook/canary/", &fields);
-            whole(&body["message"], 10_000);
+            assert_has_summary(&body["message"], 10_000);
             assert_eq!(body["state"], reported.choose("alerting", "ok"));
         },
     },
@@ -428,7 +430,7 @@ pub(super) const RULES: &[Rules] = &[
         check: |it, reported| {
             let fields = ["message", "description", "status", "event_id", "tags"];
             let body = posted(it, "/v2/incidents/api/canary", &fields);
-            whole(&body["description"], 10_000);
+            assert_has_summary(&body["description"], 10_000);
             assert_eq!(body["status"], reported.choose("trigger", "resolve"));
         },
     },
@@ -447,7 +449,7 @@ pub(super) const RULES: &[Rules] = &[
             assert_eq!(it.path, format!("{room}{}", it.delivery_id()));
             let body = fielded(it, &["msgtype", "body"]);
             assert_eq!(body["msgtype"], "m.text");
-            whole(&body["body"], 10_000);
+            assert_has_summary(&body["body"], 10_000);
         },
     },
     Rules {
@@ -486,8 +488,8 @@ pub(super) const RULES: &[Rules] = &[
             }
             let fields = ["title", "body", "labels"];
             let body = posted(it, "/repos/OWNER/REPOSITORY/issues", &fields);
-            title(&body["title"], 256);
-            whole(&body["body"], 65_536);
+            assert_starts_with_summary(&body["title"], 256);
+            assert_has_summary(&body["body"], 65_536);
             assert_eq!(body["labels"], json!(["critical"]));
         },
     },
@@ -505,8 +507,8 @@ pub(super) const RULES: &[Rules] = &[
             }
             let fields = ["title", "description", "labels"];
             let body = posted(it, "/api/v4/projects/PROJECT/issues", &fields);
-            title(&body["title"], 255);
-            whole(&body["description"], 65_536);
+            assert_starts_with_summary(&body["title"], 255);
+            assert_has_summary(&body["description"], 65_536);
         },
     },
     Rules {
@@ -520,7 +522,7 @@ pub(super) const RULES: &[Rules] = &[
             let end = reported.choose("", "/35436");
             assert_eq!(it.path, format!("/api/v2/tickets{end}"));
             let ticket = &it.json()["ticket"];
-            whole(&ticket["comment"]["body"], 65_536);
+            assert_has_summary(&ticket["comment"]["body"], 65_536);
             assert_eq!(ticket["comment"]["public"], false);
         },
     },
@@ -535,7 +537,7 @@ pub(super) const RULES: &[Rules] = &[
             let edit = "/api/webhooks/1/canary/messages/11?wait=true";
             assert_eq!(it.path, reported.choose(path, edit));
             let body = fielded(it, &["content", "allowed_mentions"]);
-            whole(&body["content"], 2_000);
+            assert_has_summary(&body["content"], 2_000);
             assert_eq!(body["allowed_mentions"], json!({"parse": []}));
         },
     },
@@ -554,7 +556,7 @@ pub(super) const RULES: &[Rules] = &[
         check: |it, reported| {
             let path = reported.choose("/bot1:canary/sendMessage", "/bot1:canary/editMessageText");
             assert_eq!(it.path, path);
-            whole(&it.json()["text"], 4_096);
+            assert_has_summary(&it.json()["text"], 4_096);
         },
     },
     Rules {
@@ -570,7 +572,7 @@ pub(super) const RULES: &[Rules] = &[
             assert_eq!(it.header("authorization"), "Bearer canary");
             let path = reported.choose("/api/v4/posts", "/api/v4/posts/p1/patch");
             assert_eq!(it.path, path);
-            whole(&it.json()["message"], 16_383);
+            assert_has_summary(&it.json()["message"], 16_383);
         },
     },
     Rules {
@@ -583,7 +585,7 @@ pub(super) const RULES: &[Rules] = &[
             assert_eq!(it.header("x-auth-token"), "canary");
             let path = reported.choose("/api/v1/chat.postMessage", "/api/v1/chat.update");
             assert_eq!(it.path, path);
-            whole(&it.json()["text"], 5_000);
+            assert_has_summary(&it.json()["text"], 5_000);
         },
     },
     Rules {
@@ -596,7 +598,7 @@ pub(super) const RULES: &[Rules] = &[
             assert_eq!(it.header("authorization"), "Bearer canary");
             assert_eq!(it.path, reported.choose("/v1/messages", "/v1/messages/m1"));
             assert_eq!(it.method, reported.choose("POST", "PUT"));
-            whole(&fielded(it, &["roomId", "text"])["text"], 7_439);
+            assert_has_summary(&fielded(it, &["roomId", "text"])["text"], 7_439);
         },
     },
     Rules {
@@ -612,7 +614,7 @@ pub(super) const RULES: &[Rules] = &[
             assert_eq!(it.header("authorization"), "Bearer canary");
             let body = posted(it, "/v2/bot/message/push", &["to", "messages"]);
             assert_eq!(body["messages"][0]["type"], "text");
-            whole(&body["messages"][0]["text"], 5_000);
+            assert_has_summary(&body["messages"][0]["text"], 5_000);
         },
     },
     Rules {
@@ -643,7 +645,7 @@ pub(super) const RULES: &[Rules] = &[
             let content_type = "application/vnd.kafka.json.v2+json";
             assert_eq!(it.header("content-type"), content_type);
             let record = &it.json()["records"][0];
-            whole(&record["value"]["summary"], 1_000);
+            assert_has_summary(&record["value"]["summary"], 1_000);
             assert!(record["key"].as_str().unwrap().ends_with(":1"));
         },
     },
@@ -716,7 +718,7 @@ pub(super) const RULES: &[Rules] = &[
             assert_eq!(it.header("authorization"), "Bearer canary");
             let fields = ["title", "message", "data"];
             let body = posted(it, "/api/services/notify/notify", &fields);
-            whole(&body["message"], 4_096);
+            assert_has_summary(&body["message"], 4_096);
             assert!(body["data"]["tag"].as_str().unwrap().ends_with(":1"));
         },
     },
@@ -742,9 +744,9 @@ pub(super) const RULES: &[Rules] = &[
             assert_eq!(fields["project"], json!({"key": "OPS"}));
             assert_eq!(fields["issuetype"], json!({"name": "Task"}));
             assert_eq!(fields["labels"], json!(["critical"]));
-            title(&fields["summary"], 255);
+            assert_starts_with_summary(&fields["summary"], 255);
             assert!(!fields["summary"].as_str().unwrap().contains('\n'));
-            whole(&fields["description"], 32_767);
+            assert_has_summary(&fields["description"], 32_767);
         },
     },
     Rules {
@@ -775,7 +777,7 @@ pub(super) const RULES: &[Rules] = &[
         check: |it, _| {
             let body = posted(it, "/cgi-bin/webhook/send?key=canary", &["msgtype", "text"]);
             assert_eq!(body["msgtype"], "text");
-            whole(&body["text"]["content"], 2_048);
+            assert_has_summary(&body["text"]["content"], 2_048);
         },
     },
     Rules {
@@ -800,7 +802,7 @@ pub(super) const RULES: &[Rules] = &[
             assert_eq!(body["at"], json!({"isAtAll": false}));
             let text = body["text"]["content"].as_str().unwrap();
             assert!(text.starts_with("Alert: "), "{text}");
-            whole(&body["text"]["content"], 20_000);
+            assert_has_summary(&body["text"]["content"], 20_000);
         },
     },
     Rules {
@@ -819,7 +821,7 @@ pub(super) const RULES: &[Rules] = &[
                 &["msg_type", "content"],
             );
             assert_eq!(body["msg_type"], "text");
-            whole(&body["content"]["text"], 20_000);
+            assert_has_summary(&body["content"]["text"], 20_000);
         },
     },
     Rules {
@@ -830,7 +832,7 @@ pub(super) const RULES: &[Rules] = &[
         wrong: &[(204, "")],
         check: |it, reported| {
             let body = posted(it, "/notify/KEY", &["title", "body", "format", "type"]);
-            whole(&body["body"], 32_768);
+            assert_has_summary(&body["body"], 32_768);
             assert_eq!(body["type"], reported.choose("failure", "success"));
         },
     },
@@ -850,7 +852,7 @@ pub(super) const RULES: &[Rules] = &[
                 kind.ends_with(reported.choose(".opened", ".changed")),
                 "{kind}"
             );
-            whole(&body["data"]["summary"], 10_000);
+            assert_has_summary(&body["data"]["summary"], 10_000);
             assert_eq!(body["data"]["dimensions"]["host"], "a\"b");
             assert_eq!(body["data"]["severity"], 5);
         },
@@ -872,7 +874,7 @@ pub(super) const RULES: &[Rules] = &[
             assert_eq!(labels["host"], "a\"b");
             assert!(labels["thread"].as_str().unwrap().ends_with(":1"));
             assert_eq!(labels.as_object().unwrap().len(), 3);
-            whole(&alert["annotations"]["summary"], 10_000);
+            assert_has_summary(&alert["annotations"]["summary"], 10_000);
             let end: jiff::Timestamp = alert["endsAt"].as_str().unwrap().parse().unwrap();
             let is_over = end <= jiff::Timestamp::now();
             assert_eq!(is_over, reported == ChangeKind::Closing);

@@ -24,7 +24,7 @@ pub struct Keymap {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyLookup {
     Act(&'static Entry),
-    /// The position of a command of the operator.
+    /// The index of a custom command.
     Run(usize),
     Wait,
     Nothing,

@@ -1,4 +1,4 @@
-//! Commands of the operator: arguments made from the fields of an item.
+//! Custom commands: arguments made from the fields of an item.
 
 use crossterm::event::KeyEvent;
 use serde_json::Value;

@@ -21,7 +21,7 @@ pub(crate) struct Attention {
     open: Option<HashSet<String>>,
     /// Ids of the messages that paged the person; `None` until they are known.
     pages: Option<HashSet<String>>,
-    /// Ids of the occurrences announced since the terminal lost the focus.
+    /// Ids of the occurrences announced since the terminal lost focus.
     announced: HashSet<String>,
     /// The first sentence not yet announced, and the number of further ones.
     queued: Option<(String, usize)>,

@@ -36,7 +36,7 @@ pub(crate) enum Msg {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProgramOutput {
     pub(crate) text: String,
-    /// The reason for the end, such as `exit status: 0`.
+    /// How the program ended, such as `exit status: 0`.
     pub(crate) end: String,
 }
 

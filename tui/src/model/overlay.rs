@@ -90,7 +90,7 @@ pub(crate) enum Consequence {
     Run(Box<Program>),
 }
 
-/// A command of the operator with its arguments.
+/// A custom command with its arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) name: String,
@@ -104,7 +104,7 @@ pub(crate) struct Program {
 pub(crate) struct ProgramPane {
     pub(crate) title: String,
     pub(crate) lines: Vec<String>,
-    /// The reason for the end; `None` while the program runs.
+    /// How the program ended; `None` while it runs.
     pub(crate) end: Option<String>,
     pub(crate) top: usize,
 }

@@ -1,4 +1,4 @@
-//! Runs a command of the operator with limits on its time and output.
+//! Runs a custom command with limits on its time and output.
 
 use std::{io, os::fd::OwnedFd, process::Stdio};
 

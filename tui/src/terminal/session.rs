@@ -71,7 +71,7 @@ struct Session {
     console: Console<CrosstermBackend<Stdout>>,
     editor: String,
     opener: Option<String>,
-    /// A command of the operator; dropping it kills the command.
+    /// A custom command; dropping it kills the command.
     running: Option<BoxFuture<'static, ProgramOutput>>,
     keys: Keys,
     escapes: EscapeParser,

@@ -1,4 +1,4 @@
-//! Links of an event, opened in the browser, and commands of the operator with their output.
+//! Links of an event, opened in the browser, and custom commands with their output.
 
 use bellwether_proto::json as wire;
 use bellwether_tui::{CommandSetting, Keymap};

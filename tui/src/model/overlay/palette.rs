@@ -52,7 +52,7 @@ pub(crate) enum PaletteTarget {
     List(Route, String),
     /// Silences the events that match a filter until the typed end.
     Silence(String, String),
-    /// The position of a command of the operator in the keymap.
+    /// The index of a custom command in the keymap.
     Run(usize),
     Type(String),
 }

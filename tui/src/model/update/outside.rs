@@ -1,4 +1,4 @@
-//! Links of events, opened in a browser, and commands of the operator.
+//! Links of events, opened in a browser, and custom commands.
 
 use bellwether_proto::v1;
 use serde_json::Value;
