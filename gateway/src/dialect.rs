@@ -281,6 +281,8 @@ pub(crate) struct Outcome {
     pub(crate) dropped: i32,
     /// The code that completes a handshake; empty for other requests.
     pub(crate) validation: String,
+    /// The JSON that the mapping replies with; empty for the default.
+    pub(crate) reply: String,
     pub(crate) note_lost: Option<String>,
     pub(crate) took: Duration,
 }

@@ -17,7 +17,7 @@ mod sign_in;
 use std::{
     net::IpAddr,
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex},
 };
 
 use bellwether_process::{
@@ -29,7 +29,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
-use tokio::time::Instant;
+use tokio::{sync::OnceCell, time::Instant};
 
 use crate::{
     alertmanager::{self as am, Paths},
@@ -67,8 +67,8 @@ pub(crate) struct Handler {
     pub(crate) metrics: Arc<Metrics>,
     /// The metrics page; `None` if it is not served here.
     pub(crate) metrics_page: Option<Arc<MetricsPage>>,
-    plan: Plan,
-    operations: Vec<Operation>,
+    plan: Arc<Plan>,
+    operations: Arc<[Operation]>,
     router: Router,
     senders: Senders,
     alertmanager: Paths,
@@ -81,7 +81,7 @@ pub(crate) struct Handler {
     memory: Arc<Pool<Owner>>,
     /// Memory for bodies that must be read before the key is known, in KiB.
     pre_auth_body_memory: Arc<Pool<Owner>>,
-    documents: OnceLock<Documents>,
+    documents: OnceCell<Documents>,
     sign_in_page: Mutex<Option<(Instant, String)>>,
 }
 
@@ -165,10 +165,10 @@ impl Handler {
             // body.
             memory: Pool::new(limits::BODIES_KIB.max(4 * config.body_limit_bytes.div_ceil(1024))),
             pre_auth_body_memory: Pool::new(limits::PRE_AUTH_BODIES_KIB),
-            documents: OnceLock::new(),
+            documents: OnceCell::new(),
             sign_in_page: Mutex::default(),
-            plan,
-            operations,
+            plan: Arc::new(plan),
+            operations: operations.into(),
             router,
             senders,
             alertmanager: Paths::new()?,

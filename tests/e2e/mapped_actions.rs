@@ -12,6 +12,7 @@ use bellwether_tests::{
 };
 use hmac::{Hmac, Mac};
 use http::Method;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
@@ -120,18 +121,24 @@ type Headers<'a> = &'a [(&'a str, &'a str)];
 /// Returns a shipped mapping.
 fn example(name: &str) -> Value {
     let path = tree::root().join(format!("tests/examples/responses/{name}.json"));
-    let text = fs::read_to_string(path).unwrap().replace("SECRET", SECRET);
+    let text = fs::read_to_string(path)
+        .unwrap()
+        .replace("SECRET", SECRET)
+        .replace("PUBLIC_KEY", &"ab".repeat(32));
     serde_json::from_str(&text).unwrap()
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn hex_signature(text: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
     mac.update(text.as_bytes());
-    let bytes = mac.finalize().into_bytes();
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _infallible = write!(text, "{byte:02x}");
-        text
-    })
+    to_hex(&mac.finalize().into_bytes())
 }
 
 async fn post(rest: &Rest, mapping: &str, headers: &[(&str, &str)], body: &str) -> Answer {
@@ -384,6 +391,48 @@ async fn unknown_thread_is_dropped_and_shown() {
     );
 }
 
+#[tokio::test]
+async fn button_in_discord_acts_once_and_gets_the_required_reply() {
+    let stage = Stage::new(&json!({})).await;
+    let private = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+    let mut mapping = example("discord");
+    mapping["signature"]["secret"] = json!("not a key");
+    let refused = stage.rest().post(MAPPINGS, &mapping).await;
+    assert!(refused.text().contains("64 hexadecimal digits"));
+    mapping["signature"]["secret"] = json!(to_hex(private.public_key().as_ref()));
+    stage.rest().post(MAPPINGS, &mapping).await.ok();
+    let sender = stage.sender("discord", "ingest");
+    stage.send("a", "OPEN").await;
+    stage.wait(1, 1).await;
+    let id = stage.occurrence("a").await["id"].clone();
+    let send = async |document: &Value, sent_s: i64, signed: &str| {
+        let time = sent_s.to_string();
+        let code = to_hex(private.sign(format!("{time}{signed}").as_bytes()).as_ref());
+        let headers = [
+            ("x-signature-ed25519", &*code),
+            ("x-signature-timestamp", &*time),
+        ];
+        post(&sender, "discord", &headers, &document.to_string()).await
+    };
+    let now_s = jiff::Timestamp::now().as_second();
+    let ping = json!({"id": "1", "application_id": "2", "type": 1, "version": 1});
+    let pong = send(&ping, now_s, &ping.to_string()).await;
+    assert_eq!(pong.ok(), json!({"type": 1}));
+    let press = json!({"id": "3", "type": 3, "member": {"user": {"id": "4", "username": "ana"}},
+        "data": {"component_type": 2, "custom_id": format!("acknowledge {}", id.as_str().unwrap())}});
+    let text = press.to_string();
+    for (sent_s, signed) in [(now_s, "another body"), (now_s - 301, &*text)] {
+        let refused = send(&press, sent_s, signed).await;
+        assert_eq!(refused.status, 401, "{}", refused.text());
+    }
+    for _ in 0..2 {
+        let done = send(&press, now_s, &text).await;
+        assert_eq!(done.ok(), json!({"type": 6}));
+    }
+    let expected = [entry("discord:ana", "true")];
+    assert_eq!(history(&stage.occurrence("a").await), expected);
+}
+
 /// Returns a mapping whose document contains all parts of the action.
 fn plain_mapping() -> Value {
     json!({
@@ -599,6 +648,8 @@ fn published_documents() -> Vec<(&'static str, String, Value)> {
         "id": "4382bfdwdsb323b2d9", "from": {"id": 1_111_111, "first_name": "Ana", "username": "ana"},
         "data": "close event:1",
     }});
+    let discord = json!({"id": "1", "type": 3, "member": {"user": {"username": "ana"}},
+        "data": {"component_type": 2, "custom_id": "silence event:1"}});
     let github = |action: &str| {
         json!({"action": action, "issue": {"number": 7, "state": "open", "title": "disk is full"},
             "repository": {"full_name": "o/r"}, "sender": {"login": "ana"}})
@@ -643,6 +694,12 @@ fn published_documents() -> Vec<(&'static str, String, Value)> {
             form,
             json!({"threadId": "event:1", "action": "silence", "author": "ana", "duration": "3600s"}),
         ),
+        (
+            "discord",
+            text(discord),
+            json!({"threadId": "event:1", "action": "silence", "author": "ana", "duration": "3600s"}),
+        ),
+        ("discord", text(json!({"id": "1", "type": 1})), Value::Null),
         (
             "telegram",
             text(telegram),

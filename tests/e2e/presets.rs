@@ -15,7 +15,7 @@ use std::{
 };
 
 use bellwether_tests::{eventually::eventually, process, receiver::Received, world::World};
-use rules::{ChangeKind, RULES, Rules};
+use rules::{ChangeKind, Rules, all_rules};
 use serde_json::json;
 use watchdog::WATCHDOG;
 
@@ -37,7 +37,7 @@ fn every_preset_is_listed_and_tested() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     files.sort();
-    let mut known: Vec<_> = RULES.iter().map(|rules| rules.file).collect();
+    let mut known: Vec<_> = all_rules().map(|rules| rules.file).collect();
     known.push(WATCHDOG);
     known.sort_unstable();
     assert_eq!(files, known);
@@ -82,7 +82,7 @@ async fn every_preset_sends_an_opening_and_a_closing() {
     let world = World::start();
     let rest = world.rest();
     let mut receivers = Vec::new();
-    for rules in RULES {
+    for rules in all_rules() {
         let receiver = rules.receiver().await;
         store(&world, rules, |path| receiver.url(path));
         receivers.push((rules, receiver));

@@ -606,7 +606,10 @@ async fn completions_in_bash_include_names_of_resources() {
     let offered = complete("get rule ");
     assert!(offered.contains(&rule.to_owned()), "{rule}: {offered:?}");
     assert_eq!(complete("client revoke a"), ["admin"]);
-    assert_eq!(complete("preset show tele"), ["telegram", "telegram-edit"]);
+    assert_eq!(
+        complete("preset show tele"),
+        ["telegram", "telegram-buttons", "telegram-edit"]
+    );
     let offered = complete("get --");
     assert!(offered.contains(&"--key-file".to_owned()), "{offered:?}");
     assert!(
@@ -620,7 +623,7 @@ async fn preset_is_listed_shown_and_applied_with_parameters() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let listed = run(&world, &["preset", "list"]);
-    assert_eq!(listed.out.lines().count(), 53, "{listed:?}");
+    assert_eq!(listed.out.lines().count(), 56, "{listed:?}");
     assert!(
         listed
             .out

@@ -8,14 +8,13 @@ use bellwether_tests::{
     eventually::eventually,
     receiver::{Receiver, Reply},
     rest::Rest,
+    walks::walk_length,
     world::World,
 };
 use serde_json::{Value, json};
 
 use crate::samples;
 
-/// More events than earlier releases ever counted in an index.
-const EVENTS: usize = 12_000;
 const PER_REQUEST: usize = 1_000;
 /// Settings with a single attempt, so that deliveries to a failing destination die immediately.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n";
@@ -146,6 +145,7 @@ async fn statistics_are_exact_at_any_size_and_after_a_kill() {
     if Engine::only_in_a_folder() {
         return;
     }
+    let count = usize::try_from(walk_length("BELLWETHER_STATISTICS")).unwrap();
     let mut world = World::with_settings(SETTINGS);
     // The receiver accepts every other message, so that the rejections are attributed to the
     // messages rather than the destination.
@@ -156,14 +156,14 @@ async fn statistics_are_exact_at_any_size_and_after_a_kill() {
     })
     .await;
     set_up(&world.rest(), &receiver).await;
-    send(&world.rest(), 0, EVENTS / 2).await;
+    send(&world.rest(), 0, count / 2).await;
     wait_until_settled(&world.rest()).await;
-    assert_statistics_match_the_lists(&world.rest(), EVENTS / 2).await;
-    send(&world.rest(), EVENTS / 2, EVENTS / 2).await;
+    assert_statistics_match_the_lists(&world.rest(), count / 2).await;
+    send(&world.rest(), count / 2, count / 2).await;
     world.kill();
     world.start_again();
     wait_until_settled(&world.rest()).await;
-    assert_statistics_match_the_lists(&world.rest(), EVENTS).await;
+    assert_statistics_match_the_lists(&world.rest(), count).await;
 
     world.terminate();
     let checked = world.command(&["check", "--json"]).output().unwrap();

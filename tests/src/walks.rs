@@ -3,7 +3,7 @@
 //! length. `BELLWETHER_TEST_LENGTH=million` is for tests that are started manually: `just million`.
 
 /// Each walk with its default and its full length.
-const WALKS: [(&str, u64, u64); 17] = [
+const WALKS: [(&str, u64, u64); 18] = [
     // Times of clock steps in each direction: before, during and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
     // For walks with clock changes: the first store, the steps per walk, and the number of walks.
@@ -27,6 +27,8 @@ const WALKS: [(&str, u64, u64); 17] = [
     ("BELLWETHER_SCHEDULES", 300, 10_000),
     // Walks through pages during writes.
     ("BELLWETHER_SEARCH_WALKS", 30, 100),
+    // Events whose statistics are compared with the lists.
+    ("BELLWETHER_STATISTICS", 2_000, 12_000),
     // Simulated hours, and the first seed.
     ("BELLWETHER_SIMULATIONS", 1, 1),
     ("BELLWETHER_SIMULATION_SEED", 1, 1),

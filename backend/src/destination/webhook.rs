@@ -80,7 +80,7 @@ impl DestinationType for Webhook {
     }
 
     fn skip_reason(&self, content: &Content, kept: Option<&KeptValues>) -> Option<String> {
-        let name = follow_up::select(self, content, kept).err()?;
+        let name = follow_up::select(self, content, kept, false).err()?;
         Some(format!(
             "skipped: no response to an earlier message of the thread had the value `{name}`, which \
              `onClear` uses"

@@ -20,8 +20,8 @@ use bellwether_proto::v1;
 
 use crate::{
     domain::{
-        Clause, IntakeMapping, MappedEvent, MappedResponse, NO_SNIPPETS, Name, TemplateLanguage,
-        WebhookSignature, secret::MASK,
+        Clause, IntakeMapping, MappedEvent, MappedResponse, NO_SNIPPETS, Name, SignatureScheme,
+        TemplateLanguage, WebhookSignature, secret::MASK,
     },
     error::Error,
     limits::{
@@ -145,6 +145,17 @@ fn build_mapping(
         (None, None) if draft.response.is_some() => {}
         (None, None) => violations.add_new("event", "is required, unless `response` is set"),
     }
+    let language = parts.response.as_ref().map(|it| it.template_language);
+    violations.extend(
+        message::template_violation(
+            "reply".into(),
+            language.unwrap_or(TemplateLanguage::Mustache),
+            &draft.reply,
+            &NO_SNIPPETS,
+        )
+        .into_iter()
+        .collect(),
+    );
     let origin = Origin::new(0);
     Some(IntakeMapping {
         id: origin.id,
@@ -158,6 +169,7 @@ fn build_mapping(
         signature,
         parse: draft.parse.clone(),
         handshake: parts.handshake,
+        reply: draft.reply.clone(),
         revision: origin.revision,
         create_ms: origin.create_ms,
         update_ms: origin.update_ms,
@@ -346,7 +358,11 @@ fn fill_signature_secret(
         );
     }
     if signature::key(&signature).is_none() {
-        violations.add(FIELD, "is not `whsec_` followed by base64");
+        let expected = match signature.scheme {
+            SignatureScheme::Discord => "a public key of 64 hexadecimal digits",
+            _ => "`whsec_` followed by base64",
+        };
+        violations.add(FIELD, format!("is not {expected}"));
     }
     signature
 }

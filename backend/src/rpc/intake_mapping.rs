@@ -126,6 +126,7 @@ impl IntakeMappingService for IntakeMappingApi {
             empty_templates: mapped.empty_templates,
             actions: mapped.actions.iter().map(ThreadAction::to_wire).collect(),
             events: mapped.events,
+            reply: mapped.reply,
             dropped_count: Some(to_i32(mapped.dropped)),
         }))
     }
@@ -148,11 +149,15 @@ impl IntakeMappingService for IntakeMappingApi {
                     succeeded: Some(0),
                     dropped: Some(0),
                     validation_response: code,
+                    ..v1::ReceiveWebhookResponse::default()
                 }));
             }
             Err(error) => {
                 // After any other error, the sender repeats the request.
-                if matches!(error, Error::Invalid(_) | Error::PermissionDenied(_)) {
+                if matches!(
+                    error,
+                    Error::Invalid(_) | Error::PermissionDenied(_) | Error::Unauthenticated(_)
+                ) {
                     let rejected = reject_body(&mapping, &body, (&error.to_string(), false));
                     self.retain_rejected(&mapping, &client, vec![rejected]);
                 }
@@ -199,6 +204,7 @@ impl IntakeMappingService for IntakeMappingApi {
             succeeded: Some(result.succeeded),
             dropped: Some(to_i32(mapped.dropped)),
             validation_response: String::new(),
+            reply: mapped.reply,
         });
         *response.metadata_mut() = passed;
         Ok(response)

@@ -90,6 +90,7 @@ pub fn reaching_webhook() -> Destination {
             url: "https://example.com/{{event.id}}".into(),
             method: WebhookMethod::Delete,
             payload: "{}".into(),
+            gone: None,
         }));
         let value = ValueMap {
             from: "event.severity".into(),
@@ -117,6 +118,7 @@ pub fn keeping_webhook() -> Destination {
             url: "https://example.com/{{kept.issue}}".into(),
             method: WebhookMethod::Patch,
             payload: String::new(),
+            gone: None,
         }));
         let keep = |from: &str, is_secret| Keep {
             from: from.into(),
@@ -127,6 +129,19 @@ pub fn keeping_webhook() -> Destination {
             ("receipt".to_owned(), keep("header:x-receipt", true)),
         ]
         .into();
+    }
+    destination
+}
+
+/// Returns a webhook that changes its first message while that exists.
+pub fn editing_webhook() -> Destination {
+    let mut destination = keeping_webhook();
+    destination.id = id(63);
+    destination.name = name("editing");
+    if let DestinationKind::Webhook(webhook) = &mut destination.kind
+        && let Some(on_update) = &mut webhook.on_update
+    {
+        on_update.gone = Some(Clause::Exists("code".into()));
     }
     destination
 }
@@ -487,6 +502,7 @@ pub fn mapping(called: &str) -> IntakeMapping {
         }),
         parse: Vec::new(),
         handshake: None,
+        reply: String::new(),
         revision: 2,
         create_ms: AT_MS,
         update_ms: AT_MS + 1,
@@ -498,6 +514,18 @@ pub fn decoding_mapping(called: &str) -> IntakeMapping {
     IntakeMapping {
         parse: vec!["Message".into(), "Message.detail".into()],
         handshake: Some(Handshake::EventGrid),
+        ..mapping(called)
+    }
+}
+
+/// Returns an intake mapping with a reply.
+pub fn replying_mapping(called: &str) -> IntakeMapping {
+    IntakeMapping {
+        signature: Some(WebhookSignature {
+            scheme: SignatureScheme::Discord,
+            secret: Secret::new("shared"),
+        }),
+        reply: r#"{"challenge": "{{challenge}}"}"#.into(),
         ..mapping(called)
     }
 }

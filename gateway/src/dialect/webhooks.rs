@@ -55,10 +55,12 @@ fn read(incoming: &IncomingRequest<'_>) -> Result<Translation, DialectError> {
         return Err(DialectError::new_invalid("the body is empty: send JSON"));
     }
     let success = Success::from_outcome(|outcome| {
-        let body = if outcome.validation.is_empty() {
-            json!({"succeeded": outcome.result.succeeded, "dropped": outcome.dropped})
-        } else {
+        let body = if !outcome.validation.is_empty() {
             json!({"validationResponse": outcome.validation})
+        } else if let Ok(reply) = serde_json::from_str(&outcome.reply) {
+            reply
+        } else {
+            json!({"succeeded": outcome.result.succeeded, "dropped": outcome.dropped})
         };
         DialectResponse::json(StatusCode::OK, &body)
     });

@@ -1,5 +1,7 @@
 //! A reply, before it is converted to a response.
 
+use std::sync::Arc;
+
 use bellwether_process::{listen::REQUEST_ID, metrics};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
@@ -95,14 +97,22 @@ impl Handler {
         }
     }
 
-    fn documents(&self) -> &Documents {
-        self.documents.get_or_init(|| {
-            let document = openapi::build_document(&self.plan, &self.operations);
-            Documents {
-                openapi: document.to_string().into(),
-                page: docs::render_page(&document).into(),
-            }
-        })
+    /// Returns a page of the reference, which is built outside of the async runtime.
+    async fn document_page(&self, page: impl FnOnce(&Documents) -> Reply) -> Reply {
+        let build = || {
+            let (plan, operations) = (Arc::clone(&self.plan), Arc::clone(&self.operations));
+            tokio::task::spawn_blocking(move || {
+                let document = openapi::build_document(&plan, &operations);
+                Documents {
+                    openapi: document.to_string().into(),
+                    page: docs::render_page(&document).into(),
+                }
+            })
+        };
+        match self.documents.get_or_try_init(build).await {
+            Ok(documents) => page(documents),
+            Err(_) => self.problem(&Problem::unavailable("the reference is not available now")),
+        }
     }
 
     pub(super) async fn page(&self, page: Page, request_headers: &HeaderMap) -> Reply {
@@ -124,8 +134,11 @@ impl Handler {
                     self.config.body_limit_bytes,
                 )),
             },
-            Page::Openapi => Reply::json(self.documents().openapi.clone()),
-            Page::Docs => Reply::html(self.documents().page.clone()),
+            Page::Openapi => {
+                self.document_page(|it| Reply::json(it.openapi.clone()))
+                    .await
+            }
+            Page::Docs => self.document_page(|it| Reply::html(it.page.clone())).await,
             Page::Icon => Reply::ok(SVG, docs::ICON),
             Page::Topic(topic) => Reply::html(docs::topic::render_topic(topic)),
             Page::TopicText(topic) => Reply::ok(MARKDOWN, topic.markdown),

@@ -247,6 +247,7 @@ impl Handler {
             outcome.result.succeeded = answer.succeeded.unwrap_or_default();
             outcome.dropped = answer.dropped.unwrap_or_default();
             outcome.validation = answer.validation_response;
+            outcome.reply = answer.reply;
             outcome.took = sending.start.elapsed();
             return Ok(finish_reply(
                 (reading.success, &reading.refused),

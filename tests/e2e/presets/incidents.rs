@@ -20,7 +20,7 @@ use bellwether_tests::{
 };
 use serde_json::{Value, json};
 
-use super::{rules::RULES, store};
+use super::{rules::all_rules, store};
 use crate::samples;
 
 const ROUTING_KEY: &str = "0123456789abcdef0123456789abcdef";
@@ -278,7 +278,7 @@ impl Stage {
         }
         let mut receivers = vec![pager, now, chat, channel, hook];
         for (name, read) in PRESETS {
-            let rules = RULES.iter().find(|it| it.file == name).unwrap();
+            let rules = all_rules().find(|it| it.file == name).unwrap();
             let (status, body) = rules.accepts;
             let (incidents, board) = Incidents::new(Accepts(status, body), read);
             let receiver = StandIn::start(incidents).await;

@@ -13,7 +13,7 @@ use bellwether_tests::{
 };
 use serde_json::{Value, json};
 
-use super::{rules::RULES, store};
+use super::{rules::all_rules, store};
 use crate::samples;
 
 /// Presets that send no closing without an item.
@@ -37,7 +37,7 @@ impl Stage {
         for api in APIS {
             let (desk, items) = Desk::new(api);
             let receiver = StandIn::start(desk).await;
-            let rules = RULES.iter().find(|it| it.file == api.name).unwrap();
+            let rules = all_rules().find(|it| it.file == api.name).unwrap();
             store(&world, rules, |path| receiver.url(path));
             let mut rule = samples::rule(api.name, "disk", api.name, "");
             rule["sendUpdates"] = json!(true);
@@ -250,6 +250,34 @@ async fn change_without_an_item_opens_one_and_closing_is_skipped() {
         .until("the item to be closed", |name, items| {
             let count = 1 + usize::from(!ISSUES.contains(&name));
             (name == "pushover" || items.len() == count)
+                && items.last().is_some_and(|it| it.is_closed)
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn change_of_a_deleted_message_is_a_new_message_that_later_changes_edit() {
+    let stage = Stage::new(&json!({})).await;
+    let is_chat = |name: &str| name.ends_with("-edit") || name.ends_with("-bot");
+    stage.send([1], "OPEN").await;
+    stage.until_one(1, false).await;
+    for (name, _, items) in &stage.desks {
+        if is_chat(name) {
+            items.delete(1);
+        }
+    }
+    stage.set(json!({"acknowledged": true})).await;
+    stage
+        .until("the acknowledgement", |name, items| match items {
+            [item] => !is_chat(name) && item.texts.len() == 2,
+            [_, second] => is_chat(name) && second.texts.len() == 1,
+            _ => false,
+        })
+        .await;
+    stage.send([1], "CLOSED").await;
+    stage
+        .until("the closing", |name, items| {
+            items.len() == 1 + usize::from(is_chat(name))
                 && items.last().is_some_and(|it| it.is_closed)
         })
         .await;

@@ -9,7 +9,7 @@ use bellwether_tests::{
 use serde_json::{Value, json};
 
 use super::{
-    rules::{RULES, plain},
+    rules::{all_rules, plain},
     store,
 };
 
@@ -18,7 +18,7 @@ const CALLS: &str = "@all @Channel @here @room @everyone @team @**all** <!channe
                      <@U1> <at>x</at> [x](https://evil.example) <https://evil.example|x>";
 
 /// The text fields in which chats interpret markup. Other presets send plain text, which is checked
-/// with the fields in `RULES`.
+/// with the fields in `all_rules`.
 const MARKUP: [(&str, &str); 13] = [
     ("apprise", "/body"),
     ("apprise", "/title"),
@@ -84,7 +84,7 @@ async fn chats(world: &World) -> BTreeMap<&'static str, Receiver> {
         if receivers.contains_key(file) {
             continue;
         }
-        let rules = RULES.iter().find(|it| it.file == file);
+        let rules = all_rules().find(|it| it.file == file);
         let receiver = match rules {
             Some(rules) => rules.receiver().await,
             None => Receiver::start().await,

@@ -9,7 +9,7 @@ use bellwether_tests::{
 use serde_json::json;
 
 use super::{
-    rules::{RULES, reply},
+    rules::{all_rules, reply},
     store,
 };
 
@@ -37,7 +37,7 @@ async fn every_preset_waits_for_a_wrong_destination_to_be_corrected() {
     let trigger = json!({"name": "disk", "type": {"event": {"query": query}}});
     rest.post("/v1/notification/triggers", &trigger).await.ok();
     let mut cases = Vec::new();
-    for rules in RULES {
+    for rules in all_rules() {
         let wrong = rules.wrong.iter().map(|it| reply(*it));
         for (number, wrong) in std::iter::once(page.clone()).chain(wrong).enumerate() {
             cases.push((rules, number, wrong));
@@ -74,7 +74,7 @@ async fn every_preset_waits_for_a_wrong_destination_to_be_corrected() {
             rest.post(&path, &json!({})).await.ok();
         }
         all.extend(receivers.into_iter().map(|(_, receiver)| receiver));
-        for rules in RULES {
+        for rules in all_rules() {
             let name = rules.file;
             let list =
                 format!("/v1/notification/deliveries?states=DELIVERED&destinationNames={name}");

@@ -2,7 +2,7 @@
 //! published rules of its API.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -51,6 +51,8 @@ pub struct Api {
 struct State {
     items: BTreeMap<u64, Item>,
     is_hanging: bool,
+    /// The numbers of deleted items.
+    deleted: BTreeSet<u64>,
 }
 
 /// The items of a receiver, shared with the test.
@@ -61,6 +63,11 @@ impl Items {
     /// Returns all items by number.
     pub fn all(&self) -> BTreeMap<u64, Item> {
         self.0.lock().unwrap().items.clone()
+    }
+
+    /// Deletes an item, so that it takes no more changes.
+    pub fn delete(&self, number: u64) {
+        self.0.lock().unwrap().deleted.insert(number);
     }
 
     /// Sets whether requests take effect without a response.
@@ -126,6 +133,10 @@ impl Rules for Desk {
         if !violations.0.is_empty() {
             return Answer::refused(400, "{}", violations.0);
         }
+        if state.deleted.contains(&number) {
+            let (status, body) = gone_response(self.api.name);
+            return Answer::without_message(status, body);
+        }
         let item = state.items.entry(number).or_default();
         if let Act::Change(_, Some(is_closed)) = act {
             item.is_closed = is_closed;
@@ -145,6 +156,23 @@ impl Rules for Desk {
             Duration::ZERO
         };
         Answer::accepted(status, body).delayed_by(delay)
+    }
+}
+
+/// Returns the response of a chat about a change of a deleted message.
+fn gone_response(name: &str) -> (u16, &'static str) {
+    match name {
+        "telegram-edit" => (
+            400,
+            r#"{"ok":false,"error_code":400,"description":"Bad Request: message to edit not found"}"#,
+        ),
+        "discord-edit" => (404, r#"{"message":"Unknown Message","code":10008}"#),
+        "mattermost-bot" => (404, r#"{"id":"app.post.get.app_error","status_code":404}"#),
+        "rocket-chat-bot" => (
+            400,
+            r#"{"success":false,"error":"No message found with the id of \"id-1\"."}"#,
+        ),
+        _ => (400, r#"{"message":"The edit limit has been reached."}"#),
     }
 }
 

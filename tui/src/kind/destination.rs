@@ -426,6 +426,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Lines,
             "Template for the body of these messages. Empty: the standard document.").only_for("webhook"),
         FieldSpec::new(
+            "type.webhook.onUpdate.goneClause",
+            "Change: gone",
+            FieldKind::Clause,
+            "Condition on a response: there is nothing to change, so send like the first message.").only_for("webhook"),
+        FieldSpec::new(
             "type.webhook.onClear.url",
             "Closing: URL",
             FieldKind::Text,

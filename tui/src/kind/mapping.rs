@@ -33,6 +33,7 @@ const SCHEMES: &[(&str, &str)] = &[
     ("pagerduty", "PAGERDUTY"),
     ("jira", "JIRA"),
     ("telegram", "TELEGRAM"),
+    ("discord", "DISCORD"),
 ];
 
 pub(super) const SPEC: KindSpec = KindSpec {
@@ -163,6 +164,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Named(HANDSHAKES),
             "Handshake by which the service verifies the endpoint.",
         ),
+        FieldSpec::new(
+            "reply",
+            "Reply",
+            FieldKind::Lines,
+            "Template for the JSON body of the response. Empty: the numbers of items.",
+        ),
         FieldSpec::section(
             "#response",
             "Action",
@@ -263,6 +270,10 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, mapping: &Obj
         let known = HANDSHAKES.iter().find(|(_, name)| *name == handshake);
         let word = known.map_or(handshake, |(word, _)| word);
         into.field("handshake", Token::Text, word);
+    }
+    let reply = mapping.text("reply");
+    if !reply.is_empty() {
+        into.field("reply", Token::Text, reply);
     }
     let dropped = shared::condition_text(mapping, "drop");
     if !dropped.is_empty() {

@@ -95,6 +95,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Rules to silence. Empty: all. Enter opens a list.",
         ),
         FieldSpec::new(
+            "destinationNames",
+            "Destinations",
+            FieldKind::Names(Kind::Destination),
+            "Only messages to these destinations. Empty: to all. Enter opens a list.",
+        ),
+        FieldSpec::new(
             "span.startTime",
             "From",
             FieldKind::Time,

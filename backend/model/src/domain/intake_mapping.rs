@@ -22,6 +22,8 @@ pub struct IntakeMapping {
     /// Paths of texts that contain JSON, decoded in this order.
     pub parse: Vec<String>,
     pub handshake: Option<Handshake>,
+    /// A template for the JSON body of the response; empty for the default.
+    pub reply: String,
     /// Revision, counted from 1; the etag is derived from it.
     pub revision: u64,
     pub create_ms: i64,
@@ -114,4 +116,6 @@ pub enum SignatureScheme {
     Jira,
     /// The secret in `x-telegram-bot-api-secret-token`.
     Telegram,
+    /// Ed25519 of the time and the body in `x-signature-ed25519`.
+    Discord,
 }

@@ -18,7 +18,7 @@ use crate::{
         webhook::{address, follow_up, header, is_template, keep},
     },
     domain::{
-        Secret,
+        Clause, Secret,
         destination::{Auth, Expect, FollowUp, Header, HeaderValue, Webhook},
         secret::MASK,
     },
@@ -80,6 +80,18 @@ pub(super) fn check(webhook: &Webhook, checks: &mut SettingsChecker<'_>) {
     for (name, follow_up) in webhook.follow_ups() {
         check_follow_up(webhook, &format!("{name}.url"), follow_up, checks);
         follow_up::check_names(name, follow_up, checks);
+        check_clause(
+            &format!("{name}.goneClause"),
+            follow_up.gone.as_ref(),
+            checks,
+        );
+    }
+    if webhook
+        .on_clear
+        .as_ref()
+        .is_some_and(|it| it.gone.is_some())
+    {
+        checks.add("onClear.goneClause", "is allowed only in `onUpdate`");
     }
     keep::check(webhook, checks);
     check_values(webhook, checks);
@@ -338,14 +350,18 @@ fn check_expect(expect: &Expect, checks: &mut SettingsChecker<'_>) {
         ("expect.destinationClause", &expect.destination),
     ];
     for (field, clause) in clauses {
-        let violations = clause.as_ref().map(DocumentQuery::compile);
-        for violation in violations.and_then(Result::err).into_iter().flatten() {
-            let path = match violation.field.as_str() {
-                "" => field.to_owned(),
-                inside => format!("{field}.{inside}"),
-            };
-            checks.add(&path, violation.description);
-        }
+        check_clause(field, clause.as_ref(), checks);
+    }
+}
+
+fn check_clause(field: &str, clause: Option<&Clause>, checks: &mut SettingsChecker<'_>) {
+    let violations = clause.map(DocumentQuery::compile);
+    for violation in violations.and_then(Result::err).into_iter().flatten() {
+        let path = match violation.field.as_str() {
+            "" => field.to_owned(),
+            inside => format!("{field}.{inside}"),
+        };
+        checks.add(&path, violation.description);
     }
 }
 

@@ -8,24 +8,25 @@ use crate::{
     matching::{Document, DocumentQuery},
 };
 
-/// Returns the verdict on a response. `is_json` states whether the request had a JSON body.
+/// Returns the verdict on a response. `is_json` states whether the request had a JSON body, and
+/// `is_about_item` whether its address names an issue or message, which may be gone.
 pub(super) fn classify_response(
     expect: Option<&Expect>,
     answer: &HttpResponse,
     attempt: &AttemptContext<'_>,
-    is_json: bool,
+    (is_json, is_about_item): (bool, bool),
 ) -> Verdict {
     let verdict = judge_accepted(expect, answer, attempt, is_json);
     let clause = expect.and_then(|it| it.destination.as_ref());
     let is_wrong = match (verdict.cause(), verdict.advice) {
         (None, _) | (_, Advice::Limited(_)) => false,
-        _ => clause.is_some_and(|it| matches_expectation(it, answer, attempt) == Some(true)),
+        _ => clause.is_some_and(|it| matches(it, answer, attempt) == Some(true)),
     };
     Verdict {
-        advice: if is_wrong {
-            Advice::Fix
-        } else {
-            verdict.advice
+        advice: match (is_wrong, answer.status.as_u16()) {
+            (true, _) => Advice::Fix,
+            (false, 404 | 410) if is_about_item && verdict.cause().is_some() => Advice::FewMore,
+            _ => verdict.advice,
         },
         ..verdict
     }
@@ -44,7 +45,7 @@ fn judge_accepted(
         expected => expected.contains(&status.as_u16()),
     };
     let clause = expect.and_then(|it| it.body.as_ref());
-    let is_met = clause.map(|it| matches_expectation(it, answer, attempt));
+    let is_met = clause.map(|it| matches(it, answer, attempt));
     if !status.is_success() && !is_expected {
         // For error statuses, the status determines the advice.
         return answer.verdict(&attempt.masker, attempt.start_ms);
@@ -80,7 +81,7 @@ fn judge_accepted(
 }
 
 /// Whether a response meets a condition; `None` if it cannot be evaluated.
-fn matches_expectation(
+pub(super) fn matches(
     clause: &Clause,
     answer: &HttpResponse,
     attempt: &AttemptContext<'_>,

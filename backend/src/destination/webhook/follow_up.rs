@@ -26,7 +26,8 @@ impl RequestKind {
     }
 }
 
-/// Selects the request for a message. `kept` is `None` for the first message of a thread.
+/// Selects the request for a message. `kept` is `None` for the first message of a thread. In reduced
+/// form, a change is sent like the first message if `goneClause` is set.
 ///
 /// # Errors
 /// Returns the name of a kept value that `onClear` uses and the thread does not have.
@@ -34,6 +35,7 @@ pub(super) fn select<'a>(
     webhook: &'a Webhook,
     content: &Content,
     kept: Option<&KeptValues>,
+    is_reduced: bool,
 ) -> Result<RequestKind, &'a str> {
     let missing = |it: &FollowUp| {
         let mut names = webhook.keep.keys().map(String::as_str);
@@ -44,7 +46,8 @@ pub(super) fn select<'a>(
     }
     let is_later = kept.is_some() && content.digest.is_none();
     let on_update = webhook.on_update.as_ref().filter(|_| is_later);
-    let is_update = on_update.is_some_and(|it| missing(it).is_none());
+    let is_update =
+        on_update.is_some_and(|it| missing(it).is_none() && !(is_reduced && it.gone.is_some()));
     Ok(if is_update {
         RequestKind::Update
     } else {

@@ -22,7 +22,7 @@ const WHAT: &str = "the webhook's payload";
 
 pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook, is_reduced: bool) -> Body {
     facts.define_variables(&webhook.values);
-    let request = follow_up::select(webhook, facts.content, facts.context.kept);
+    let request = follow_up::select(webhook, facts.content, facts.context.kept, is_reduced);
     // A preview shows the closing that would be skipped.
     let request = request.unwrap_or(RequestKind::Clear);
     let (own, payload) = match request.follow_up(webhook) {

@@ -20,6 +20,7 @@ use crate::{
         oauth::{ClientAuth, Grant, with_token},
         run_off_runtime, signature,
         tls::Identity,
+        verdict::FailureCause,
     },
     domain::{
         Outcome, Transcript,
@@ -27,6 +28,7 @@ use crate::{
     },
     error::Error,
     message::Facts,
+    template::KEPT_VALUES,
 };
 
 type SendResult = (Result<HttpResponse, SendFailure>, Transcript);
@@ -47,7 +49,7 @@ pub(super) async fn send_request(
         Ok(target) => target,
         Err(error) => return unsendable_outcome(error.to_string()),
     };
-    let (is_main, is_json) = (body.request == RequestKind::Main, body.is_json());
+    let (kind, is_json) = (body.request, body.is_json());
     let body = Bytes::from(body.text);
     // The content type comes from the message, which may not use the author's template.
     let is_content_type = |name: &str| name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str());
@@ -100,9 +102,7 @@ pub(super) async fn send_request(
         Err(ending) => return *ending,
     };
     match made {
-        (Ok(answer), transcript) => {
-            judge(webhook, attempt, &answer, transcript, (is_main, is_json))
-        }
+        (Ok(answer), transcript) => judge(webhook, attempt, &answer, transcript, (kind, is_json)),
         (result, transcript) => (attempt.verdict_by_status(&result), transcript),
     }
 }
@@ -113,7 +113,7 @@ fn judge(
     attempt: &mut AttemptContext<'_>,
     answer: &HttpResponse,
     mut transcript: Transcript,
-    (is_main, is_json): (bool, bool),
+    (kind, is_json): (RequestKind, bool),
 ) -> AttemptOutcome {
     let found = keep::find_values(&webhook.keep, answer, &attempt.masker);
     let secrets = found.values.iter().filter(|it| it.is_secret);
@@ -124,12 +124,24 @@ fn judge(
     if !secrets.is_empty() {
         transcript.response = Some(attempt.response_transcript(answer));
     }
-    let mut verdict =
-        expect::classify_response(webhook.expect.as_deref(), answer, attempt, is_json);
+    let follow_up = kind.follow_up(webhook);
+    let is_about_item = follow_up.is_some_and(|it| it.url.contains(KEPT_VALUES));
+    let sent = (is_json, is_about_item);
+    let mut verdict = expect::classify_response(webhook.expect.as_deref(), answer, attempt, sent);
+    let gone = follow_up.and_then(|it| it.gone.as_ref());
+    let is_final = !matches!(verdict.cause(), None | Some(FailureCause::Receiver));
+    if is_final && gone.is_some_and(|it| expect::matches(it, answer, attempt) == Some(true)) {
+        verdict.advice = Advice::Reduce;
+        let explanation = format!(
+            "{}; the change is sent like the first message, because that one is gone",
+            verdict.explanation
+        );
+        verdict.explanation = attempt.mask_and_truncate(&explanation);
+    }
     if verdict.outcome != Outcome::Delivered || attempt.content.digest.is_some() {
         return (verdict, transcript);
     }
-    if is_main && !found.missing.is_empty() {
+    if kind == RequestKind::Main && !found.missing.is_empty() {
         let missing = found.missing.join(", ");
         let explanation = format!("{}; not kept: {missing}", verdict.explanation);
         verdict.explanation = attempt.mask_and_truncate(&explanation);

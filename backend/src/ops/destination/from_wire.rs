@@ -103,6 +103,10 @@ fn webhook_from_wire(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Webh
         wire.map(|it| {
             Box::new(FollowUp {
                 method: method_from_wire(&it.method, &format!("{field}.method"), violations),
+                gone: it.gone_clause.map(|it| {
+                    let path = format!("type.webhook.{field}.goneClause");
+                    query::clause(it, &path, violations)
+                }),
                 url: it.url,
                 payload: it.payload,
             })

@@ -94,6 +94,7 @@ fn follow_up_to_wire(follow_up: FollowUp) -> v1::WebhookOnClear {
         url: follow_up.url,
         method: method_name(follow_up.method),
         payload: follow_up.payload,
+        gone_clause: follow_up.gone.as_ref().map(Into::into),
     }
 }
 

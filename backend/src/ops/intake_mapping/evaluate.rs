@@ -6,6 +6,7 @@ use std::{
 };
 
 use bellwether_proto::cloud::Event;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
 
 use crate::{
     destination::{RenderPurpose, Renderers},
-    domain::{IntakeMapping, Name, value::list_index},
+    domain::{IntakeMapping, Name, TemplateLanguage, value::list_index},
     error::Error,
     limits::{
         DIALECT_EVENTS_MAX, MAPPED_ACTIONS_MAX, MAPPED_BYTES_MAX, MAPPING_STEPS_MAX,
@@ -27,7 +28,7 @@ use crate::{
     },
     matching::{Document, DocumentQuery},
     message::sample,
-    template::Budget,
+    template::{AnyTemplate, Budget, Escape, Variables},
 };
 
 /// Name of the list entry in templates and clauses.
@@ -81,6 +82,8 @@ pub struct MappingResult {
     pub rejected: Vec<RejectedDocument>,
     /// Templates that rendered an empty text, with the number of events.
     pub empty_templates: Vec<String>,
+    /// The rendered reply; empty for the default.
+    pub reply: String,
 }
 
 #[derive(Debug)]
@@ -195,6 +198,7 @@ fn push_rejection(rejected: &mut VecDeque<Rejection>, rejection: Rejection) {
 struct PreparedMapping<'a> {
     mapping: &'a IntakeMapping,
     target: MappingTarget<'a>,
+    reply: Option<AnyTemplate>,
     drop: Option<DocumentQuery>,
 }
 
@@ -220,6 +224,7 @@ pub fn evaluate(
     }
     match body {
         Body::Document(members, broken) => {
+            work.mapped.reply = ready.render_reply(&members, &request, &mut work.budget)?;
             ready.map_document(members, request, broken, None, &mut work)?;
         }
         Body::List(list, broken) if !mapping.each.is_empty() => {
@@ -263,11 +268,43 @@ impl<'a> PreparedMapping<'a> {
                 return Err(Error::invalid("mapping", "has neither event nor response"));
             }
         };
+        let language = mapping.response.as_ref().map(|it| it.template_language);
+        let language = language.unwrap_or(TemplateLanguage::Mustache);
+        let reply = match &*mapping.reply {
+            "" => None,
+            source => Some(
+                AnyTemplate::parse(language, source)
+                    .map_err(|error| Error::invalid("mapping", error.to_string()))?,
+            ),
+        };
         Ok(Self {
             mapping,
             target,
+            reply,
             drop: drop.transpose().map_err(Error::Invalid)?,
         })
+    }
+
+    /// Renders the reply to a document; empty for the default.
+    fn render_reply(
+        &self,
+        members: &Map<String, Value>,
+        request: &Value,
+        budget: &mut Budget,
+    ) -> Result<String, Error> {
+        let Some(template) = &self.reply else {
+            return Ok(String::new());
+        };
+        let mut members = members.clone();
+        members.insert(REQUEST.into(), request.clone());
+        let document = Value::Object(members);
+        let reply = EntryContext::new(&document, None, budget)
+            .render("reply", |data, budget| {
+                template.render(&Variables::new(data.clone()), Escape::Json, budget)
+            })?;
+        serde_json::from_str::<IgnoredAny>(&reply)
+            .map_err(|error| Error::invalid("body", format!("reply: is not JSON: {error}")))?;
+        Ok(reply)
     }
 
     /// Maps a document, or the entries of its list. An invalid document is refused if it is one of

@@ -186,7 +186,7 @@ fn event_to_wire(event: MappedEvent) -> v1::MappedEvent {
 const UNKNOWN_SEVERITY: &str = "is not one of SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, \
      SEVERITY_ERROR, SEVERITY_CRITICAL";
 
-const SCHEMES: [(SignatureScheme, Scheme); 7] = [
+const SCHEMES: [(SignatureScheme, Scheme); 8] = [
     (SignatureScheme::HubSha256, Scheme::HubSha256),
     (SignatureScheme::Sentry, Scheme::Sentry),
     (SignatureScheme::StandardWebhooks, Scheme::StandardWebhooks),
@@ -194,6 +194,7 @@ const SCHEMES: [(SignatureScheme, Scheme); 7] = [
     (SignatureScheme::PagerDuty, Scheme::Pagerduty),
     (SignatureScheme::Jira, Scheme::Jira),
     (SignatureScheme::Telegram, Scheme::Telegram),
+    (SignatureScheme::Discord, Scheme::Discord),
 ];
 
 fn signature(
@@ -239,6 +240,7 @@ impl FromDomain<IntakeMapping> for v1::IntakeMapping {
                 Some(Handshake::EventGrid) => WireHandshake::EventGrid,
             }
             .into(),
+            reply: mapping.reply,
             rejected_documents: Vec::new(),
             create_time: Some(timestamp(mapping.create_ms)),
             update_time: Some(timestamp(mapping.update_ms)),

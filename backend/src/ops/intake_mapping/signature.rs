@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac};
+use ring::signature::{ED25519, UnparsedPublicKey};
 use sha2::Sha256;
 
 use crate::{
@@ -13,8 +14,9 @@ use crate::{
 };
 
 const STANDARD_PREFIX: &str = "whsec_";
+const PUBLIC_KEY_BYTES: usize = 32;
 
-/// A scheme of signatures with HMAC-SHA256.
+/// A scheme of signatures.
 struct SchemeRules {
     /// The header with the signatures.
     header: &'static str,
@@ -30,10 +32,14 @@ struct SchemeRules {
 }
 
 enum Encoding {
+    /// HMAC-SHA256.
     Hex,
+    /// HMAC-SHA256.
     Base64,
     /// The header contains the signed text itself.
     Plain,
+    /// A signature with the private key of the sender, in hexadecimal digits.
+    Ed25519,
 }
 
 enum SignedPart {
@@ -103,6 +109,14 @@ fn scheme_rules(scheme: SignatureScheme) -> SchemeRules {
             signed: &[Secret],
             ..BODY_IN_HEX
         },
+        SignatureScheme::Discord => SchemeRules {
+            header: "x-signature-ed25519",
+            prefix: "",
+            encoding: Encoding::Ed25519,
+            timestamp: Some("x-signature-timestamp"),
+            signed: &[Header("x-signature-timestamp"), Body],
+            ..BODY_IN_HEX
+        },
     }
 }
 
@@ -110,39 +124,56 @@ fn scheme_rules(scheme: SignatureScheme) -> SchemeRules {
 ///
 /// # Errors
 /// Returns [`Error::PermissionDenied`], naming the header or secret that is missing or wrong, but
-/// never the expected value.
+/// never the expected value. For Discord, which requires the status 401, it is
+/// [`Error::Unauthenticated`].
 pub fn verify(
     signature: &WebhookSignature,
     body: &[u8],
     headers: &BTreeMap<String, String>,
     now_ms: i64,
 ) -> Result<(), Error> {
+    let refused = match signature.scheme {
+        SignatureScheme::Discord => Error::Unauthenticated,
+        _ => Error::PermissionDenied,
+    };
+    verify_signature(signature, body, headers, now_ms).map_err(refused)
+}
+
+/// Returns the reason if the signature is not valid.
+fn verify_signature(
+    signature: &WebhookSignature,
+    body: &[u8],
+    headers: &BTreeMap<String, String>,
+    now_ms: i64,
+) -> Result<(), String> {
     let rules = scheme_rules(signature.scheme);
     let header = |name: &str| {
-        let missing = || Error::PermissionDenied(format!("the header `{name}` is required"));
+        let missing = || format!("the header `{name}` is required");
         headers.get(name).map(|it| it.trim()).ok_or_else(missing)
     };
-    let empty = key(signature).and_then(|key| Hmac::<Sha256>::new_from_slice(&key).ok());
     let unusable = "the mapping's secret does not match its scheme; set it again";
-    let empty = empty.ok_or_else(|| Error::PermissionDenied(unusable.into()))?;
+    let key = key(signature).ok_or(unusable)?;
+    let empty = Hmac::<Sha256>::new_from_slice(&key).ok().ok_or(unusable)?;
     let given = header(rules.header)?;
     if let Some(name) = rules.timestamp {
         let sent_s = header(name)?.parse::<i64>().unwrap_or_default();
         let apart = now_ms.saturating_sub(sent_s.saturating_mul(1_000));
         if u128::from(apart.unsigned_abs()) > SIGNATURE_AGE_MAX.as_millis() {
-            return Err(Error::PermissionDenied(format!(
-                "`{name}` is more than 5 min from now"
-            )));
+            return Err(format!("`{name}` is more than 5 min from now"));
         }
     }
+    let parts = rules.signed.iter().map(|part| {
+        Ok::<_, String>(match part {
+            SignedPart::Text(text) => text.as_bytes(),
+            SignedPart::Header(name) => header(name)?.as_bytes(),
+            SignedPart::Body => body,
+            SignedPart::Secret => signature.secret.reveal().as_bytes(),
+        })
+    });
+    let parts = parts.collect::<Result<Vec<_>, _>>()?;
     let mut mac = empty.clone();
-    for part in rules.signed {
-        match part {
-            SignedPart::Text(text) => mac.update(text.as_bytes()),
-            SignedPart::Header(name) => mac.update(header(name)?.as_bytes()),
-            SignedPart::Body => mac.update(body),
-            SignedPart::Secret => mac.update(signature.secret.reveal().as_bytes()),
-        }
+    for part in &parts {
+        mac.update(part);
     }
     let is_valid = |one: &str| {
         let code = one.trim().strip_prefix(rules.prefix)?;
@@ -156,6 +187,10 @@ pub fn verify(
                 .finalize()
                 .into_bytes()
                 .to_vec(),
+            Encoding::Ed25519 => {
+                let public = UnparsedPublicKey::new(&ED25519, &key);
+                return public.verify(&parts.concat(), &decode_hex(code)?).ok();
+            }
         };
         mac.clone().verify_slice(&code).ok()
     };
@@ -163,10 +198,10 @@ pub fn verify(
         .split(rules.separator)
         .find_map(is_valid)
         .ok_or_else(|| {
-            Error::PermissionDenied(format!(
+            format!(
                 "the signature in `{}` does not match this body and the mapping's secret",
                 rules.header
-            ))
+            )
         })
 }
 
@@ -177,6 +212,7 @@ pub(super) fn key(signature: &WebhookSignature) -> Option<Vec<u8>> {
         SignatureScheme::StandardWebhooks => STANDARD
             .decode(secret.strip_prefix(STANDARD_PREFIX)?)
             .ok()?,
+        SignatureScheme::Discord => decode_hex(secret).filter(|it| it.len() == PUBLIC_KEY_BYTES)?,
         _ => secret.into(),
     };
     (!key.is_empty()).then_some(key)

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac as _};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
 use super::*;
-use crate::{
-    domain::{Secret, SignatureScheme},
-    limits::DIALECT_EVENTS_MAX,
-    testing::samples,
-};
+use crate::{domain::Secret, limits::DIALECT_EVENTS_MAX, testing::samples};
 
 fn no_headers() -> BTreeMap<String, String> {
     BTreeMap::new()
@@ -96,6 +93,19 @@ fn invalid_json_entry_does_not_affect_the_others() {
             .1
             .starts_with("is not JSON: number out of range")
     );
+}
+
+#[test]
+fn reply_is_rendered_for_one_document_and_must_be_json() {
+    let mut mapping = plain_mapping();
+    mapping.reply = r#"{"challenge": "{{challenge}}"}"#.into();
+    let document = json!({"id": "1", "challenge": "a\"b"});
+    let reply = mapped(&mapping, &document).unwrap().reply;
+    assert_eq!(reply, r#"{"challenge": "a\"b"}"#);
+    assert_eq!(mapped(&mapping, &json!([document])).unwrap().reply, "");
+    mapping.reply = "{{challenge}}".into();
+    let error = mapped(&mapping, &document).unwrap_err();
+    assert!(error.to_string().contains("reply: is not JSON"), "{error}");
 }
 
 /// Returns a mapping of documents with the members `id` and `level`.
@@ -382,6 +392,35 @@ fn published_signature_examples_of_receivers_verify() {
     let sent_ms = 1_531_420_618_000;
     assert!(verify(&slack, body, &headers, sent_ms + 299_000).is_ok());
     assert!(verify(&slack, body, &headers, sent_ms + 301_000).is_err());
+    let private = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+    let hex = |bytes: &[u8]| {
+        let digits = bytes.iter().map(|it| format!("{it:02x}"));
+        digits.collect::<Vec<_>>().concat()
+    };
+    let discord = WebhookSignature {
+        scheme: SignatureScheme::Discord,
+        secret: Secret::new(hex(private.public_key().as_ref())),
+    };
+    let code = hex(private.sign(b"1531420618{}").as_ref());
+    let other = hex(private.sign(b"1531420617{}").as_ref());
+    let late_ms = sent_ms + 301_000;
+    for (code, body, now_ms, is_valid) in [
+        (&*code, b"{}", sent_ms, true),
+        (&code, b"[]", sent_ms, false),
+        (&other, b"{}", sent_ms, false),
+        (&code[2..], b"{}", sent_ms, false),
+        ("", b"{}", sent_ms, false),
+        (&code, b"{}", late_ms, false),
+    ] {
+        let headers = signed(&[
+            ("x-signature-ed25519", code),
+            ("x-signature-timestamp", "1531420618"),
+        ]);
+        let verified = verify(&discord, body, &headers, now_ms);
+        assert_eq!(verified.is_ok(), is_valid, "{code}");
+        // Discord tests the endpoint with wrong signatures, and requires the status 401.
+        assert!(verified.is_ok() || matches!(verified, Err(Error::Unauthenticated(_))));
+    }
     let telegram = WebhookSignature {
         scheme: SignatureScheme::Telegram,
         secret: Secret::new("a_secret-token"),
@@ -398,7 +437,9 @@ fn published_signature_examples_of_receivers_verify() {
 
 #[test]
 fn empty_signing_key_is_refused_in_every_scheme() {
-    use SignatureScheme::{HubSha256, Jira, PagerDuty, Sentry, Slack, StandardWebhooks, Telegram};
+    use SignatureScheme::{
+        Discord, HubSha256, Jira, PagerDuty, Sentry, Slack, StandardWebhooks, Telegram,
+    };
     let mac = |text: &[u8]| {
         let mut mac = Hmac::<Sha256>::new_from_slice(b"").unwrap();
         mac.update(text);
@@ -423,6 +464,8 @@ fn empty_signing_key_is_refused_in_every_scheme() {
         (PagerDuty, ""),
         (Jira, ""),
         (Telegram, ""),
+        (Discord, ""),
+        (Discord, "00"),
         (StandardWebhooks, ""),
         (StandardWebhooks, "whsec_"),
         (StandardWebhooks, "of another scheme"),
@@ -436,7 +479,10 @@ fn empty_signing_key_is_refused_in_every_scheme() {
             1_000_000,
         );
         assert!(
-            matches!(refused, Err(Error::PermissionDenied(_))),
+            matches!(
+                refused,
+                Err(Error::PermissionDenied(_) | Error::Unauthenticated(_))
+            ),
             "{scheme:?}"
         );
     }

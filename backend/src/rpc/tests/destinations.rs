@@ -219,7 +219,7 @@ async fn webhook_auth_values_and_expectations_are_validated() {
             it.on_clear = Some(v1::WebhookOnClear {
                 url: url.into(),
                 method: method.into(),
-                payload: String::new(),
+                ..v1::WebhookOnClear::default()
             });
         })
     };
@@ -234,9 +234,16 @@ async fn webhook_auth_values_and_expectations_are_validated() {
                 url: "./{{kept.a}}".into(),
                 method: "PATCH".into(),
                 payload: payload.into(),
+                gone_clause: None,
             });
         })
     };
+    let gone_on_clear = webhook(|it| {
+        it.on_clear = Some(v1::WebhookOnClear {
+            gone_clause: Some(v1::Clause { kind: None }),
+            ..v1::WebhookOnClear::default()
+        });
+    });
     let elsewhere = webhook(|it| {
         it.keep = [("a".into(), "id".into())].into();
         it.keep_secret = vec!["a".into()];
@@ -299,6 +306,7 @@ async fn webhook_auth_values_and_expectations_are_validated() {
             "type.webhook.keepSecret[b]",
         ),
         (elsewhere, "type.webhook.onUpdate.url"),
+        (gone_on_clear, "type.webhook.onClear.goneClause"),
         (value("p", "kept.a"), "type.webhook.values[p].from"),
         (value("p_1", "event.severity"), ""),
         (value("p 1", "event.severity"), "type.webhook.values[p 1]"),

@@ -303,6 +303,8 @@ fn stored_format_of_every_record_is_unchanged() {
     let judging = samples::judging_webhook();
     differences.record("destination that judges", &judging, true);
     differences.record("destination that keeps", &samples::keeping_webhook(), true);
+    let editing = samples::editing_webhook();
+    differences.record("destination that edits", &editing, true);
     differences.record("keeping delivery", &samples::keeping_delivery(false), false);
     differences.record("asking health", &samples::asking_health(), false);
     let alternating = samples::alternating_health();
@@ -348,6 +350,8 @@ fn stored_format_of_every_record_is_unchanged() {
     differences.record("decoding mapping", &decoding, true);
     let responding = samples::response_mapping("jira");
     differences.record("mapping to actions", &responding, true);
+    let replying = samples::replying_mapping("discord");
+    differences.record("mapping with a reply", &replying, true);
     let informed = samples::informed_occurrence();
     differences.record("occurrence closed by a destination", &informed, false);
     let in_cron = samples::cron_heartbeat("nightly");

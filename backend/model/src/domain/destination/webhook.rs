@@ -47,13 +47,15 @@ pub enum Auth {
 }
 
 /// The request for a later message of a thread.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FollowUp {
     /// The URL; empty means the URL of the webhook.
     pub url: String,
     pub method: WebhookMethod,
     /// The template of the body; empty means the standard document.
     pub payload: String,
+    /// The condition on a response that shows that there is no message to change.
+    pub gone: Option<Clause>,
 }
 
 /// A value of a response that later messages of the thread can use.

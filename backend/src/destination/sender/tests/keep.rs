@@ -5,11 +5,11 @@ use serde_json::json;
 use super::{World, request};
 use crate::{
     destination::{
-        AttemptReport, SendRequest,
-        receiver::{Receiver, Reply},
+        Advice, AttemptReport, SendRequest,
+        receiver::{ReceivedRequest, Receiver, Reply},
     },
     domain::{
-        Content, DestinationKind, Outcome, Secret, Status,
+        Clause, Content, DestinationKind, Literal, Outcome, Secret, Status,
         destination::{FollowUp, Keep, KeptValues, Webhook, WebhookMethod},
     },
     message::sample,
@@ -28,6 +28,7 @@ fn keeping(url: String, from: &str, is_secret: bool) -> Webhook {
             url: "./{{kept.item}}".into(),
             method: WebhookMethod::Patch,
             payload: "{\"item\": \"{{kept.item}}\"}".into(),
+            gone: None,
         })),
         keep: [("item".to_owned(), keep)].into(),
         headers: Vec::new(),
@@ -152,6 +153,7 @@ async fn updates_and_closings_use_kept_values_only_if_the_thread_has_them() {
         url: receiver.url("/closed/{{kept.item}}"),
         method: WebhookMethod::Delete,
         payload: "{}".into(),
+        gone: None,
     }));
     let kind = DestinationKind::Webhook(webhook);
     let mut content = content(&kind);
@@ -181,6 +183,42 @@ async fn updates_and_closings_use_kept_values_only_if_the_thread_has_them() {
             "DELETE /closed/a%2F1 {}",
         ]
     );
+}
+
+#[tokio::test]
+async fn change_of_a_message_that_is_gone_is_sent_like_the_first_one() {
+    let respond = |status, body: &'static str| {
+        move |request: &ReceivedRequest| match request.method.as_str() {
+            "PATCH" => Reply::Answer(status, Vec::new(), body.to_owned()),
+            _ => Reply::json(&json!({"key": "new"})),
+        }
+    };
+    let gone = Clause::Equals("code".into(), Literal::Text("gone".into()));
+    for (status, body, has_clause, expected) in [
+        (404, r#"{"code": "gone"}"#, true, Advice::Reduce),
+        (404, r#"{"code": "gone"}"#, false, Advice::FewMore),
+        (404, r#"{"code": "other"}"#, true, Advice::FewMore),
+        (410, r#"{"code": "gone"}"#, true, Advice::Reduce),
+        (503, r#"{"code": "gone"}"#, true, Advice::Again),
+    ] {
+        let receiver = Receiver::start(respond(status, body)).await;
+        let mut webhook = keeping(receiver.url("/items"), "key", false);
+        let on_update = webhook.on_update.as_mut().unwrap();
+        on_update.gone = has_clause.then(|| gone.clone());
+        let kind = DestinationKind::Webhook(webhook);
+        let content = content(&kind);
+        let kept = send(&kind, &content, None).await.verdict.kept;
+        let verdict = send(&kind, &content, Some(&kept)).await.verdict;
+        assert_eq!(verdict.advice, expected, "{status} {body}: {verdict:?}");
+        let again = SendRequest {
+            kept: Some(&kept),
+            is_reduced: true,
+            ..request(&kind, &content, None)
+        };
+        let again = World::new().sender().send(again).await.verdict;
+        let is_delivered = again.outcome == Outcome::Delivered;
+        assert_eq!(is_delivered, has_clause, "{status} {body}: {again:?}");
+    }
 }
 
 #[tokio::test]

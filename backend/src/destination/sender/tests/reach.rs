@@ -167,6 +167,7 @@ async fn closing_uses_the_on_clear_request() {
             url: receiver.url("/alerts/{{event.id}}/close"),
             method: WebhookMethod::Delete,
             payload: "{\"closed\": \"{{event.name}}\"}".into(),
+            gone: None,
         }));
     });
     let world = World::new();

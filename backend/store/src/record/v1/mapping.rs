@@ -13,6 +13,7 @@ const SECRET: &str = "signature.secret";
 record! { IntakeMapping {
     1 id, 2 name, 3 description, 4 tags, 5 each, 6 drop, 7 event, 8 signature, 9 revision,
     10 create_ms, 11 update_ms, 12 parse, 13 handshake, 14 response,
+    15 reply,
 } }
 
 record! {
@@ -43,7 +44,8 @@ record! {
 
 numbers! {
     SignatureScheme {
-        1 HubSha256, 2 Sentry, 3 StandardWebhooks, 4 Slack, 5 PagerDuty, 6 Jira, 7 Telegram
+        1 HubSha256, 2 Sentry, 3 StandardWebhooks, 4 Slack, 5 PagerDuty, 6 Jira, 7 Telegram,
+        8 Discord
     }
     Handshake { 1 Sns, 2 EventGrid }
 }

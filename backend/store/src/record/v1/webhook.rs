@@ -61,7 +61,7 @@ fn decode_kept(
     })
 }
 
-record! { FollowUp { 1 url, 2 method, 3 payload } }
+record! { FollowUp { 1 url, 2 method, 3 payload, 4 gone } }
 
 record! { ValueMap { 1 from, 2 map, 3 default } }
 
