@@ -259,6 +259,10 @@ pub const CALENDAR_WINDOWS_MAX: usize = 50;
 pub const CALENDAR_EXCEPT_MAX: usize = 10;
 pub const CALENDAR_SPANS_MAX: usize = 1_000;
 pub const INHIBITIONS_MAX: usize = 500;
+pub const ENRICHMENT_TABLES_MAX: usize = 20;
+/// Maximum number of stored events in a preview of an enrichment table, newest first.
+pub const ENRICHMENT_PREVIEW_EVENTS_MAX: usize = 10_000;
+pub const ENRICHMENT_PREVIEW_SHOWN_MAX: usize = 20;
 pub const VIEWS_MAX: usize = 500;
 pub const VIEW_COLUMNS_MAX: usize = 20;
 pub const VIEW_COLUMN_CHARACTERS_MAX: usize = 40;

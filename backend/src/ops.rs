@@ -16,6 +16,7 @@ pub mod delivery;
 pub mod destination;
 pub mod edit;
 mod ended_uses;
+pub mod enrichment;
 pub mod escalation_policy;
 pub mod etag;
 pub mod explain;

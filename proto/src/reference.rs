@@ -37,6 +37,7 @@ topics!(
     "senders",
     "alertmanager",
     "mappings",
+    "enrichment",
     "metrics",
 );
 

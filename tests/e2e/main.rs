@@ -21,6 +21,7 @@ mod digests;
 mod disk;
 mod documents;
 mod engines;
+mod enrichment;
 mod events;
 mod every_method;
 mod explain;

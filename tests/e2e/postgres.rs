@@ -465,7 +465,7 @@ async fn wrong_key_layout_or_connection_prevents_start() {
     assert_refused(serve(&data_dir), "of a later version");
     set_layout(&database, 0);
     assert_refused(serve(&data_dir), "bellwether store migrate");
-    set_layout(&database, 11);
+    set_layout(&database, 12);
     let mut other = serve(&data_dir);
     other.env("BELLWETHER_STORE_PASSWORD", "wrong");
     assert_refused(other, "password authentication failed");

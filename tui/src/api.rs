@@ -87,6 +87,7 @@ impl ConfigKind {
         let is_it = |kind: &Self| {
             let message = match kind.0 {
                 Some(Kind::Mapping) => "intakemapping",
+                Some(Kind::Enrichment) => "enrichmenttable",
                 Some(Kind::View) => "savedview",
                 Some(Kind::Policy) => "escalationpolicy",
                 _ => "",

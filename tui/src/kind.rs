@@ -5,6 +5,7 @@ mod client;
 mod contact;
 mod delivery;
 pub(crate) mod destination;
+mod enrichment;
 mod event;
 pub(crate) mod event_cell;
 mod field;
@@ -68,6 +69,7 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
         Kind::Mapping => &mapping::SPEC,
         Kind::Group => &group::SPEC,
         Kind::Pending => &pending::SPEC,
+        Kind::Enrichment => &enrichment::SPEC,
         Kind::View => &view::SPEC,
         Kind::Heartbeat => &heartbeat::SPEC,
         Kind::Contact => &contact::SPEC,

@@ -97,6 +97,8 @@ kinds! {
     Policy = 26, "policy", table "escalation_policy" since 7;
     /// Events of the service itself that are not ingested yet, by record id.
     OwnEvent = 27, "own event", table "own_event" since 11;
+    /// Enrichment tables, by name.
+    Enrichment = 28, "enrichment", table "enrichment_table" since 12;
 }
 
 impl Kind {

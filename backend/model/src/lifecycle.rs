@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    decide::Transition,
+    decide::{Enrichments, Transition},
     domain::{
         Close, CloseReason, Field, HistoryEntry, IncomingEvent, Name, Occurrence, RecordId,
         Reports, Severity, SharedSettings, Status, TraceContext,
@@ -22,6 +22,7 @@ pub struct Arrival<'a> {
     /// The rules that caused the event, oldest first.
     pub chain: &'a [RecordId],
     pub trace: Option<TraceContext>,
+    pub enrichments: &'a Enrichments,
     /// Time at which the event was accepted, in milliseconds since 1970.
     pub now_ms: i64,
 }
@@ -119,7 +120,7 @@ pub fn apply_event(
     newest.last_seen_ms = event.timestamp_ms;
     newest.received_ms = received_ms(arrival);
     newest.age_shift_ms = 0;
-    if replace_content(newest, event) {
+    if replace_content(newest, event, arrival.enrichments) {
         newest.content_ms = Some(now_ms);
     }
     let change = StateChange {
@@ -203,7 +204,11 @@ fn received_ms(arrival: &Arrival<'_>) -> Option<i64> {
 
 /// Replaces the content that the event provides and keeps the rest. Returns whether the content
 /// changed.
-fn replace_content(known: &mut Occurrence, event: &IncomingEvent) -> bool {
+fn replace_content(
+    known: &mut Occurrence,
+    event: &IncomingEvent,
+    enrichments: &Enrichments,
+) -> bool {
     let mut replaced = false;
     let mut replace = |known: &mut String, new: &String| {
         if !new.is_empty() && known != new {
@@ -214,11 +219,30 @@ fn replace_content(known: &mut Occurrence, event: &IncomingEvent) -> bool {
     replace(&mut known.summary, &event.summary);
     replace(&mut known.body, &event.body);
     replace(&mut known.kind, &event.kind);
+    if !enrichments.is_empty() || !known.enriched.is_empty() {
+        return replace_enriched_metadata(known, event, enrichments) || replaced;
+    }
     if !event.metadata.is_empty() && known.metadata != event.metadata {
         known.metadata.clone_from(&event.metadata);
         replaced = true;
     }
     replaced
+}
+
+/// Replaces the metadata that the event provides, and applies the tables to the sender's metadata.
+/// Returns whether the metadata changed.
+fn replace_enriched_metadata(
+    known: &mut Occurrence,
+    event: &IncomingEvent,
+    enrichments: &Enrichments,
+) -> bool {
+    let before = known.metadata.clone();
+    known.remove_enriched();
+    if !event.metadata.is_empty() {
+        known.metadata.clone_from(&event.metadata);
+    }
+    enrichments.apply(known);
+    known.metadata != before
 }
 
 fn open_occurrence(
@@ -246,6 +270,7 @@ fn open_occurrence(
         },
         dimensions: event.dimensions.clone(),
         metadata: event.metadata.clone(),
+        enriched: Vec::new(),
         summary: event.summary.clone(),
         body: event.body.clone(),
         severity,
@@ -289,6 +314,7 @@ fn open_occurrence(
         age_shift_ms: 0,
         informed: Vec::new(),
     };
+    arrival.enrichments.apply(&mut opened);
     opened.review_ms = review_time_ms(&opened, arrival.now_ms, settings);
     opened
 }

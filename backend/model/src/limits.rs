@@ -88,3 +88,16 @@ pub const INHIBITION_CAUSES_MAX: usize = 256;
 pub const CHAIN_MAX: usize = 16;
 /// Maximum number of hold changes stored per rule in an occurrence.
 pub const HOLD_CHANGES_MAX: usize = 20;
+/// Maximum size of the CSV of an enrichment table, in bytes.
+pub const ENRICHMENT_BYTES_MAX: usize = 1024 * 1024;
+pub const ENRICHMENT_ROWS_MAX: usize = 10_000;
+pub const ENRICHMENT_COLUMNS_MAX: usize = 20;
+pub const ENRICHMENT_MATCH_FIELDS_MAX: usize = 4;
+pub const ENRICHMENT_CELL_BYTES_MAX: usize = 1024;
+/// Maximum number of different lengths of values that end in `*`, per enrichment table. Each costs
+/// one lookup per event.
+pub const ENRICHMENT_PREFIX_LENGTHS_MAX: usize = 64;
+/// Maximum number of errors that are reported for an enrichment table.
+pub const ENRICHMENT_ERRORS_MAX: usize = 10;
+/// Maximum total size of the metadata that all enrichment tables add to an event, in bytes.
+pub const ENRICHED_BYTES_MAX: usize = 16 * 1024;

@@ -8,12 +8,13 @@ use tracing::warn;
 
 use crate::{
     decide::{
-        Calendars, Heartbeats, Inhibitions, LoadedHeartbeat, LoadedInhibition, LoadedSchedule,
-        LoadedSilence, LoadedTrigger, Responders, Silences, Snapshot,
+        Calendars, Enrichments, Heartbeats, Inhibitions, LoadedEnrichment, LoadedHeartbeat,
+        LoadedInhibition, LoadedSchedule, LoadedSilence, LoadedTrigger, Responders, Silences,
+        Snapshot,
     },
     domain::{
-        Calendar, Contact, Destination, EscalationPolicy, Heartbeat, Inhibition, Name, Rule,
-        Schedule, Settings, SharedSettings, Silence, Stage, Trigger,
+        Calendar, Contact, Destination, EnrichmentTable, EscalationPolicy, Heartbeat, Inhibition,
+        Name, Rule, Schedule, Settings, SharedSettings, Silence, Stage, Trigger,
     },
     matching,
     ops::revision,
@@ -23,7 +24,7 @@ use crate::{
     },
 };
 
-const FOLLOWED: [Kind; 12] = [
+const FOLLOWED: [Kind; 13] = [
     Kind::Trigger,
     Kind::Rule,
     Kind::Destination,
@@ -32,16 +33,18 @@ const FOLLOWED: [Kind; 12] = [
     Kind::Silence,
     Kind::Settings,
     Kind::Heartbeat,
+    Kind::Enrichment,
     Kind::Contact,
     Kind::Schedule,
     Kind::Policy,
     Kind::Revision,
 ];
 /// Kinds whose edits do not affect held notifications, or are tracked separately.
-const APART: [Kind; 6] = [
+const APART: [Kind; 7] = [
     Kind::Silence,
     Kind::Inhibition,
     Kind::Heartbeat,
+    Kind::Enrichment,
     Kind::Contact,
     Kind::Schedule,
     Kind::Policy,
@@ -80,6 +83,9 @@ struct LoadedDefinitions {
     /// Enabled heartbeats.
     heartbeats: BTreeMap<Name, Arc<LoadedHeartbeat>>,
     beating: Heartbeats,
+    /// Enabled enrichment tables.
+    enrichments: BTreeMap<Name, Arc<LoadedEnrichment>>,
+    enriching: Arc<Enrichments>,
     contacts: BTreeMap<Name, Arc<Contact>>,
     schedules: BTreeMap<Name, Arc<Schedule>>,
     policies: BTreeMap<Name, Arc<EscalationPolicy>>,
@@ -171,6 +177,8 @@ impl LoadedDefinitions {
         loaded.match_silences();
         let heartbeats = read_all::<Heartbeat>(store).await?.into_iter();
         loaded.put_heartbeats(heartbeats.map(|it| (it.name.clone(), Some(it))).collect());
+        let tables = read_all::<EnrichmentTable>(store).await?.into_iter();
+        loaded.put_enrichments(tables.map(|it| (it.name.clone(), Some(it))).collect());
         let contacts = read_all::<Contact>(store).await?.into_iter();
         loaded.contacts = contacts.map(|it| (it.name.clone(), Arc::new(it))).collect();
         let schedules = read_all::<Schedule>(store).await?.into_iter();
@@ -237,6 +245,24 @@ impl LoadedDefinitions {
             }
         }
         self.beating = self.heartbeats.values().cloned().collect();
+    }
+
+    fn put_enrichments(&mut self, found: Vec<(Name, Option<EnrichmentTable>)>) {
+        for (name, found) in found {
+            let enabled = found.filter(|it| it.enabled);
+            let loaded = enabled.and_then(|it| {
+                let loaded = LoadedEnrichment::new(it).inspect_err(|violations| {
+                    warn!(enrichment = %name, ?violations, "a stored table is invalid and sets no values");
+                });
+                loaded.ok()
+            });
+            match loaded {
+                Some(loaded) => drop(self.enrichments.insert(name, Arc::new(loaded))),
+                None => drop(self.enrichments.remove(&name)),
+            }
+        }
+        let tables = self.enrichments.values().cloned().collect();
+        self.enriching = Arc::new(Enrichments::new(tables));
     }
 
     fn match_inhibitions(&mut self) {
@@ -316,6 +342,7 @@ impl LoadedDefinitions {
         let snapshot = snapshot.with_calendars(Arc::clone(&self.query_calendars));
         let snapshot = snapshot.with_inhibitions(Arc::clone(&self.inhibiting));
         let snapshot = snapshot.with_heartbeats(Arc::clone(&self.beating));
+        let snapshot = snapshot.with_enrichments(Arc::clone(&self.enriching));
         let snapshot = snapshot.with_responders(Arc::clone(&self.responders));
         let snapshot = snapshot.with_settings(Arc::clone(&self.settings));
         let snapshot = snapshot.with_silences(Arc::clone(&self.matched));
@@ -367,6 +394,7 @@ impl LoadedDefinitions {
                 }
                 Kind::Settings => self.read_settings(store).await?,
                 Kind::Heartbeat => self.put_heartbeats(read_named(store, keys).await?),
+                Kind::Enrichment => self.put_enrichments(read_named(store, keys).await?),
                 Kind::Rule => apply_changes(&mut self.rules, read_named(store, keys).await?),
                 Kind::Inhibition => {
                     let is_other = self.apply_inhibitions(read_named(store, keys).await?);

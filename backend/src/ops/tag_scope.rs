@@ -39,7 +39,7 @@ impl TagScope {
         self.tags().iter().filter_map(|tag| tag.split_once(':'))
     }
 
-    fn denied_error(&self, what: &str) -> Error {
+    pub(super) fn denied_error(&self, what: &str) -> Error {
         let tags: Vec<_> = self.tags().iter().map(|it| format!("`{it}`")).collect();
         let (client, tags) = (&self.0.client, tags.join(", "));
         Error::PermissionDenied(format!("{what} is outside the scope of `{client}`: {tags}"))

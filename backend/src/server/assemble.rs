@@ -11,6 +11,7 @@ use bellwether_proto::{
         contact_service_server::ContactServiceServer,
         delivery_service_server::DeliveryServiceServer,
         destination_service_server::DestinationServiceServer,
+        enrichment_table_service_server::EnrichmentTableServiceServer,
         escalation_policy_service_server::EscalationPolicyServiceServer,
         event_management_service_server::EventManagementServiceServer,
         event_query_service_server::EventQueryServiceServer,
@@ -69,6 +70,7 @@ use crate::{
         decision_context::DecisionContext,
         delivery::{Deliveries, QueueHolds},
         destination::{Destinations, FailingWatch, Tester},
+        enrichment::{EnrichmentPreviews, EnrichmentTables},
         escalation_policy::{EscalationPolicies, PolicyPreview},
         fields::FieldCache,
         heartbeat::{
@@ -110,6 +112,7 @@ use crate::{
         data_receiver::{DataReceiver, dialect_words},
         delivery::DeliveryApi,
         destination::DestinationApi,
+        enrichment::EnrichmentTableApi,
         escalation_policy::EscalationPolicyApi,
         event_management::EventManagementApi,
         event_query::EventQueryApi,
@@ -528,6 +531,10 @@ impl Modules {
                 Arc::clone(&tester),
                 signed(),
                 &config.link_base,
+            ),
+            EnrichmentTableServiceServer: EnrichmentTableApi::new(
+                EnrichmentTables::new(store(), clock()),
+                EnrichmentPreviews::new(EnrichmentTables::new(store(), clock()), ruleset()),
             ),
             EscalationPolicyServiceServer: EscalationPolicyApi::new(
                 EscalationPolicies::new(store(), clock()),

@@ -71,6 +71,7 @@ fn is_definition(kind: Kind) -> bool {
             | Kind::Silence
             | Kind::Calendar
             | Kind::Inhibition
+            | Kind::Enrichment
             | Kind::Settings
     )
 }

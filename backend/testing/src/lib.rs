@@ -24,4 +24,4 @@ use bellwether_backend_engine::{
     Entry, Expect, Index, IndexedRecord, Kind, Lane, LogPosition, LogStep, Range, RecordName, Row,
     decode_numbers, memory, redb,
 };
-use bellwether_backend_model::{domain, lifecycle};
+use bellwether_backend_model::{decide, domain, lifecycle};

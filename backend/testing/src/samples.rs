@@ -16,11 +16,11 @@ use std::{
 
 use crate::domain::{
     Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings, DeliveryState,
-    Destination, DestinationKind, Dialect, Handshake, IntakeMapping, KeyScope, Literal,
-    MappedEvent, MappedResponse, MappedSeverity, MappedThread, Name, Notified, PreviousKey, Query,
-    Rates, Receipt, RecordId, Refusal, RevisedResource, Revision, Role, Rule, SavedView, Secret,
-    Settings, Severity, SharedSettings, SignatureScheme, SortField, TemplateLanguage, Trigger,
-    WebhookSignature,
+    Destination, DestinationKind, Dialect, EnrichmentTable, Handshake, IntakeMapping, KeyScope,
+    Literal, MappedEvent, MappedResponse, MappedSeverity, MappedThread, Name, Notified,
+    PreviousKey, Query, Rates, Receipt, RecordId, Refusal, RevisedResource, Revision, Role, Rule,
+    SavedView, Secret, Settings, Severity, SharedSettings, SignatureScheme, SortField,
+    TemplateLanguage, Trigger, WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
         Auth, Email, EventTemplates, Expect, FollowUp, Header, HeaderValue, Keep, MailPriority,
@@ -466,6 +466,21 @@ pub fn view(called: &str) -> SavedView {
         includes_closed: true,
         group_by: Some("host".into()),
         columns: vec!["Seen".into(), "Summary".into()],
+        revision: 3,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 1,
+    }
+}
+
+pub fn enrichment(called: &str) -> EnrichmentTable {
+    EnrichmentTable {
+        id: id(98),
+        name: name(called),
+        description: "the inventory".into(),
+        tags: vec!["team:db".into()],
+        enabled: true,
+        match_fields: vec!["host".into(), "dimensions.site".into()],
+        csv: "host,dimensions.site,team,parent\ndb-*,b*,databases,rack-7".into(),
         revision: 3,
         create_ms: AT_MS,
         update_ms: AT_MS + 1,

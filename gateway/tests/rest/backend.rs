@@ -93,6 +93,7 @@ impl Recorder {
             .add_service(Recorded::<Inhibitions>::new(self))
             .add_service(Recorded::<IntakeMappings>::new(self))
             .add_service(Recorded::<Views>::new(self))
+            .add_service(Recorded::<Enrichments>::new(self))
             .add_service(Recorded::<Audit>::new(self))
             .add_service(Recorded::<Pending>::new(self))
             .add_service(Recorded::<Insight>::new(self))
@@ -158,6 +159,7 @@ services! {
     Inhibitions = "bellwether.v1.InhibitionService";
     IntakeMappings = "bellwether.v1.IntakeMappingService";
     Views = "bellwether.v1.ViewService";
+    Enrichments = "bellwether.v1.EnrichmentTableService";
     Audit = "bellwether.v1.AuditService";
     Pending = "bellwether.v1.PendingService";
     Insight = "bellwether.v1.InsightService";

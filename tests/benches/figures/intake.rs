@@ -3,6 +3,7 @@
 use std::{fs::File, io::Write, path::Path, time::Instant};
 
 use bellwether_tests::world::World;
+use serde_json::json;
 
 use crate::{
     load::{Load, Numbers, SPAN, accounted, keep_in_flight, over_grpc, over_rest},
@@ -20,6 +21,9 @@ const BATCH: usize = 100;
 const TURNS: usize = 3;
 
 pub(crate) async fn measure(report: &mut Report) {
+    if report.wants("intake: enriched") {
+        enriched(report).await;
+    }
     if !report.wants("intake") {
         return;
     }
@@ -157,6 +161,53 @@ async fn dialect(report: &mut Report, world: &World, numbers: &Numbers) {
             .goal(Goal::Least(0.8 * native))
             .beside("REST, batches of 100", Some(native)),
     );
+}
+
+/// Measures intake with an enrichment table of 10,000 rows that sets three fields in every event,
+/// each time between two loads without it.
+async fn enriched(report: &mut Report) {
+    let (world, numbers) = (World::start(), Numbers::from(1_000_000));
+    let rest = world.rest();
+    // Each prefix matches, after the lookup of the whole host.
+    let rows = (0..10_000).map(|at| format!("h{at}*,team-{at},rack-{at},https://wiki/{at}\n"));
+    let csv = format!("host,team,parent,runbook\n{}", rows.collect::<String>());
+    let mut table = json!({"name": "hosts", "matchFields": ["host"], "csv": csv});
+    let tables = "/v1/intake/enrichment-tables";
+    rest.post(tables, &table).await.ok();
+    let mut turns = Vec::new();
+    let mut before = grpc_load(&world, &numbers, BATCHES_IN_FLIGHT, BATCH).await;
+    for _ in 0..TURNS {
+        let mut enriched = before;
+        for is_enabled in [true, false] {
+            table["enabled"] = json!(is_enabled);
+            rest.put(&format!("{tables}/hosts"), &table).await.ok();
+            let load = grpc_load(&world, &numbers, BATCHES_IN_FLIGHT, BATCH).await;
+            if is_enabled {
+                enriched = load;
+            } else {
+                turns.push((before, enriched, load));
+                before = load;
+            }
+        }
+    }
+    for (unit, goal, of) in [
+        ("/s", 0.97, (|it| it.rate) as fn(&Load) -> f64),
+        ("us CPU", 1.1, |it| it.cpu_us),
+    ] {
+        let pairs = turns
+            .iter()
+            .map(|(before, enriched, after)| (of(enriched), f64::midpoint(of(before), of(after))));
+        let mut pairs: Vec<_> = pairs.collect();
+        pairs.sort_by(|one, other| (one.0 / one.1).total_cmp(&(other.0 / other.1)));
+        let (enriched, plain) = pairs[TURNS / 2];
+        let name = "intake: gRPC, batches of 100, enriched from 10,000 rows";
+        let goal = match unit {
+            "/s" => Goal::Least(goal * plain),
+            _ => Goal::Most(goal * plain),
+        };
+        let figure = Figure::new(name, enriched, unit).goal(goal);
+        report.add(figure.beside("without a table", Some(plain)));
+    }
 }
 
 async fn grpc_load(world: &World, numbers: &Numbers, in_flight: usize, events: usize) -> Load {

@@ -16,7 +16,7 @@ use crate::samples;
 
 /// Methods that only read or compute. Every client with the role may call them, regardless of its
 /// scope.
-const READING: [&str; 80] = [
+const READING: [&str; 83] = [
     "AuditService/ListAuditEntries",
     "CalendarService/ExpandCalendar",
     "CalendarService/GetCalendar",
@@ -32,6 +32,9 @@ const READING: [&str; 80] = [
     "DestinationService/GetDestination",
     "DestinationService/ListDestinations",
     "DestinationService/RenderDestination",
+    "EnrichmentTableService/GetEnrichmentTable",
+    "EnrichmentTableService/ListEnrichmentTables",
+    "EnrichmentTableService/PreviewEnrichmentTable",
     "EscalationPolicyService/GetEscalationPolicy",
     "EscalationPolicyService/ListEscalationPolicies",
     "EscalationPolicyService/PreviewEscalationPolicy",
@@ -173,6 +176,11 @@ fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static
             "IntakeMappingService/CreateIntakeMapping",
             "mapping",
             json!({"event": {"name": "x", "dimensions": {"host": "{{host}}"}}}),
+        ),
+        (
+            "EnrichmentTableService/CreateEnrichmentTable",
+            "enrichment",
+            json!({"matchFields": ["host"], "csv": "host,owner\nnowhere,ana"}),
         ),
         (
             "ViewService/CreateView",

@@ -50,6 +50,7 @@ kinds! {
     Mapping "mapping" "mappings" "Mappings" Operators;
     Group "group" "groups" "Groups" Service;
     Pending "pending" "pending" "Pending" Service;
+    Enrichment "enrichment" "enrichments" "Enrichment tables" Operators;
     View "view" "views" "Views" Operators;
     Heartbeat "heartbeat" "heartbeats" "Heartbeats" Operators;
     Contact "contact" "contacts" "Contacts" Operators;

@@ -646,6 +646,7 @@ pub fn notified_occurrence(occurrence: &Occurrence) -> Occurrence {
         reports: crate::domain::Reports::default(),
         flapping: Vec::new(),
         informed: Vec::new(),
+        enriched: Vec::new(),
         ..occurrence.clone()
     }
 }

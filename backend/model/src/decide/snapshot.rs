@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Calendars, Heartbeats, Inhibitions, Responders, Silences};
+use super::{Calendars, Enrichments, Heartbeats, Inhibitions, Responders, Silences};
 use crate::{
     domain::{Destination, Name, Occurrence, RecordId, Rule, SharedSettings, Status, Trigger},
     matching::{self, CompiledQuery, TriggerSet},
@@ -55,6 +55,7 @@ pub struct Snapshot {
     calendars: Arc<Calendars>,
     inhibitions: Arc<Inhibitions>,
     heartbeats: Heartbeats,
+    enrichments: Arc<Enrichments>,
     responders: Arc<Responders>,
     settings: Arc<SharedSettings>,
     edition: u64,
@@ -116,6 +117,16 @@ impl Snapshot {
     }
 
     #[must_use]
+    pub fn with_enrichments(mut self, enrichments: Arc<Enrichments>) -> Self {
+        self.enrichments = enrichments;
+        self
+    }
+
+    pub fn enrichments(&self) -> &Arc<Enrichments> {
+        &self.enrichments
+    }
+
+    #[must_use]
     pub fn with_responders(mut self, responders: Arc<Responders>) -> Self {
         self.responders = responders;
         self
@@ -169,6 +180,7 @@ impl Snapshot {
             calendars: Arc::default(),
             inhibitions: Arc::default(),
             heartbeats: Heartbeats::default(),
+            enrichments: Arc::default(),
             responders: Arc::default(),
             settings: Arc::default(),
             edition: 0,

@@ -1,8 +1,8 @@
 //! Resources of any kind.
 
 use crate::domain::{
-    Calendar, Client, Contact, Destination, EscalationPolicy, Heartbeat, Inhibition, IntakeMapping,
-    Rule, SavedView, Schedule, Settings, Silence, Trigger,
+    Calendar, Client, Contact, Destination, EnrichmentTable, EscalationPolicy, Heartbeat,
+    Inhibition, IntakeMapping, Rule, SavedView, Schedule, Settings, Silence, Trigger,
 };
 
 /// Passes the kinds of resources described by documents to a macro, after any context arguments.
@@ -20,6 +20,7 @@ macro_rules! each_documented {
             2 destination Destination(Destination) { tags |it| &it.tags; }
             8 mapping Mapping(IntakeMapping) { tags |it| &it.tags; }
             7 inhibition Inhibition(Inhibition) { tags |it| &it.tags; }
+            15 enrichment Enrichment(EnrichmentTable) { tags |it| &it.tags; }
             9 view View(SavedView) { tags |it| &it.tags; }
             11 heartbeat Heartbeat(Heartbeat) { tags |it| &it.tags; names Calendar by calendar; }
             12 contact Contact(Contact) {

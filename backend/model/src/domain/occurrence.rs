@@ -21,8 +21,10 @@ pub struct Occurrence {
     /// The kind of event, as last sent.
     pub kind: String,
     pub dimensions: BTreeMap<String, String>,
-    /// Further JSON values, as last sent.
+    /// Further JSON values, as last sent, and those of enrichment tables.
     pub metadata: Fields,
+    /// The keys of the metadata that enrichment tables set.
+    pub enriched: Vec<String>,
     pub summary: String,
     pub body: String,
     pub severity: Severity,
@@ -89,6 +91,13 @@ pub struct Occurrence {
 }
 
 impl Occurrence {
+    /// Removes the metadata that enrichment tables set.
+    pub fn remove_enriched(&mut self) {
+        for key in self.enriched.drain(..) {
+            self.metadata.remove(&key);
+        }
+    }
+
     pub fn is_more_severe_than_acknowledged(&self) -> bool {
         let earlier = self.acknowledged_severity;
         self.acknowledged && earlier.is_none_or(|it| it < self.severity)

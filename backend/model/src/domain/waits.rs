@@ -7,10 +7,10 @@
 
 use crate::domain::{
     Attempt, AuditEntry, BudgetWindow, Calendar, CauseMark, Client, Contact, Delivery,
-    DeliveryState, Destination, EscalationPolicy, Expectation, Flapping, Group, Health, Heartbeat,
-    HeldBy, HoldKind, Inhibition, IntakeMapping, Notified, Occurrence, OwnEvent, Pending,
-    QueuedMethod, Receipt, Response, ResponseState, Revision, Rule, SavedView, Schedule, Settings,
-    Silence, Trigger, silence::Progress,
+    DeliveryState, Destination, EnrichmentTable, EscalationPolicy, Expectation, Flapping, Group,
+    Health, Heartbeat, HeldBy, HoldKind, Inhibition, IntakeMapping, Notified, Occurrence, OwnEvent,
+    Pending, QueuedMethod, Receipt, Response, ResponseState, Revision, Rule, SavedView, Schedule,
+    Settings, Silence, Trigger, silence::Progress,
 };
 
 /// A value with times that may move with the clock.
@@ -81,6 +81,7 @@ waits! {
     Contact {}
     Delivery { state }
     Destination {}
+    EnrichmentTable {}
     EscalationPolicy {}
     Group { last_ms, notified_ms }
     Health { since_ms, failing_since_ms, requested_until_ms }

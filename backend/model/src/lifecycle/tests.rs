@@ -1,14 +1,18 @@
 //! Tests of state changes of occurrences.
 
+mod enrichment;
 mod reports;
 
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::domain::{
-    Report,
-    Severity::{Critical, Error, Info},
-    Status::{Closed, Open, Suppressed},
+use crate::{
+    decide::NO_ENRICHMENTS,
+    domain::{
+        Report,
+        Severity::{Critical, Error, Info},
+        Status::{Closed, Open, Suppressed},
+    },
 };
 
 const START_MS: i64 = 1_000_000;
@@ -37,6 +41,7 @@ fn feed(events: &[IncomingEvent]) -> Vec<Occurrence> {
     for event in events {
         now_ms = event.timestamp_ms.max(now_ms);
         let arrival = Arrival {
+            enrichments: &NO_ENRICHMENTS,
             trace: None,
             event,
             author: None,
@@ -58,6 +63,7 @@ fn feed_as_received(times: &[(i64, i64)]) -> Occurrence {
     for (stated_ms, now_ms) in times {
         let event = event(None, None, START_MS + stated_ms);
         let arrival = Arrival {
+            enrichments: &NO_ENRICHMENTS,
             trace: None,
             event: &event,
             author: None,
@@ -335,6 +341,7 @@ fn zero_maximum_age_disables_review() {
     };
     let event = event(None, None, START_MS);
     let arrival = Arrival {
+        enrichments: &NO_ENRICHMENTS,
         trace: None,
         event: &event,
         author: None,

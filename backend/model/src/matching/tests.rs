@@ -66,6 +66,7 @@ pub(super) fn occurrence() -> Occurrence {
         trace: None,
         acknowledged_until_ms: None,
         acknowledged_severity: None,
+        enriched: Vec::new(),
         age_shift_ms: 0,
         informed: Vec::new(),
     }

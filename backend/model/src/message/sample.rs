@@ -60,6 +60,7 @@ pub fn sample_occurrence(now_ms: i64) -> Occurrence {
         trace: None,
         acknowledged_until_ms: None,
         acknowledged_severity: None,
+        enriched: Vec::new(),
         age_shift_ms: 0,
         informed: Vec::new(),
     }

@@ -76,6 +76,7 @@ fn owned(mut document: Document) -> Document {
         DefinitionVersion::Inhibition(draft) => &mut draft.tags,
         DefinitionVersion::Mapping(draft) => &mut draft.tags,
         DefinitionVersion::View(draft) => &mut draft.tags,
+        DefinitionVersion::Enrichment(draft) => &mut draft.tags,
         DefinitionVersion::Heartbeat(draft) => &mut draft.tags,
         DefinitionVersion::Contact(draft) => &mut draft.tags,
         DefinitionVersion::Schedule(draft) => &mut draft.tags,
@@ -354,8 +355,17 @@ fn mapping(name: &str, secret: &str) -> Document {
     }))
 }
 
+fn enrichment(name: &str) -> Document {
+    let sample = crate::testing::samples::enrichment(name);
+    put(DefinitionVersion::Enrichment(v1::EnrichmentTable {
+        tags: Vec::new(),
+        etag: String::new(),
+        ..FromDomain::from_domain(sample)
+    }))
+}
+
 #[tokio::test]
-async fn inhibitions_calendars_and_mappings_apply_in_any_order() {
+async fn inhibitions_calendars_mappings_and_enrichments_apply_in_any_order() {
     let world = world();
     let mut ruled = rule("page", "disk", "ops");
     if let DefinitionVersion::Rule(draft) = &mut ruled.definition {
@@ -366,6 +376,7 @@ async fn inhibitions_calendars_and_mappings_apply_in_any_order() {
             inhibition("router"),
             calendar("a-work", &["holidays"]),
             mapping("status", "s1"),
+            enrichment("hosts"),
             calendar("holidays", &[]),
         ]
     };
@@ -394,7 +405,7 @@ async fn inhibitions_calendars_and_mappings_apply_in_any_order() {
 
     // The calendar that excludes the other sorts first by name, and is deleted first.
     let gone = world.apply(&[], "a").await.unwrap();
-    assert_eq!(gone.len(), 7, "{gone:?}");
+    assert_eq!(gone.len(), 8, "{gone:?}");
     assert!(gone.iter().all(|it| it.starts_with('-')), "{gone:?}");
     let place = |what: &str| gone.iter().position(|it| it == what);
     assert!(place("-calendar a-work") < place("-calendar holidays"));

@@ -258,6 +258,7 @@ pub fn would_notify_no_one(
 /// it.
 fn receiver_names(snapshot: &Snapshot, event: &IncomingEvent, now_ms: i64) -> BTreeSet<String> {
     let arrival = Arrival {
+        enrichments: snapshot.enrichments(),
         event,
         author: None,
         chain: &[],

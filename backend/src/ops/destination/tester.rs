@@ -11,6 +11,7 @@ use tokio::{sync::oneshot, task::JoinSet};
 use crate::{
     clock::Clock,
     config::DeliveryConfig,
+    decide::NO_ENRICHMENTS,
     destination::{self, ExchangeTimes, RenderedView, SendRequest, Sender},
     domain::{
         Attempt, Close, CloseReason, Delivery, DeliverySettings, DeliveryState, Destination,
@@ -543,6 +544,7 @@ struct TestedDestination {
 
 fn unstored_occurrence(event: &IncomingEvent, now_ms: i64) -> Occurrence {
     let arrival = Arrival {
+        enrichments: &NO_ENRICHMENTS,
         trace: None,
         event,
         author: None,

@@ -504,7 +504,7 @@ struct BatchDecision<'a> {
     reports: Reports,
 }
 
-impl BatchDecision<'_> {
+impl<'a> BatchDecision<'a> {
     /// Decides a request as a whole. If an event is a cause once all events of the request are
     /// applied, it holds its effects among them, regardless of their order.
     fn decide_event(&mut self, job: &Job, lines: &mut HashMap<EventId, EventLine>) -> Outcome {
@@ -579,8 +579,12 @@ impl BatchDecision<'_> {
         foreseen
     }
 
-    fn arrival<'b>(&self, accepted: &'b Accepted, job: &'b Job) -> Arrival<'b> {
+    fn arrival<'b>(&self, accepted: &'b Accepted, job: &'b Job) -> Arrival<'b>
+    where
+        'a: 'b,
+    {
         Arrival {
+            enrichments: self.snapshot.enrichments(),
             trace: job.trace,
             event: &accepted.event,
             author: job.author.as_ref(),

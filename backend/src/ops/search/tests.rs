@@ -67,6 +67,7 @@ fn occurrence(number: u32) -> Occurrence {
         trace: None,
         acknowledged_until_ms: None,
         acknowledged_severity: None,
+        enriched: Vec::new(),
         age_shift_ms: 0,
         informed: Vec::new(),
     }

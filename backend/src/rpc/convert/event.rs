@@ -69,6 +69,7 @@ fn occurrence(found: Occurrence) -> v1::Occurrence {
         expire_time: found.expire_ms,
         acknowledged_until_time: found.acknowledged_until_ms,
         assignee: found.assignee.map_or_else(String::new, |it| it.to_string()),
+        enriched_fields: found.enriched,
     }
 }
 

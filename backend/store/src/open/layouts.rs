@@ -366,6 +366,7 @@ async fn assert_all_records(folder: &TempDir) {
         Kind::Schedule,
         Kind::Policy,
         Kind::OwnEvent,
+        Kind::Enrichment,
     ];
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);
     for kind in kinds {
@@ -537,6 +538,9 @@ async fn forged_definitions_are_refused() {
         .assert_proven(&config)
         .await;
     Definitions(samples::view("a"), samples::view("b"))
+        .assert_proven(&config)
+        .await;
+    Definitions(samples::enrichment("a"), samples::enrichment("b"))
         .assert_proven(&config)
         .await;
     let other = Settings {

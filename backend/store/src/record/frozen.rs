@@ -327,6 +327,9 @@ fn stored_format_of_every_record_is_unchanged() {
     group_samples(&mut differences);
     differences.record("mapping", &samples::mapping("statuspage"), true);
     differences.record("view", &samples::view("databases"), true);
+    differences.record("enrichment", &samples::enrichment("hosts"), true);
+    let enriched = samples::enriched_occurrence();
+    differences.record("enriched occurrence", &enriched, false);
     differences.record("settings", &samples::settings(), true);
     let settings = samples::settings_with_templates();
     differences.record("settings with templates", &settings, true);

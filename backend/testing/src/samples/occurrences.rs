@@ -76,6 +76,7 @@ pub fn occurrence(number: u32) -> Occurrence {
         trace: None,
         acknowledged_until_ms: None,
         acknowledged_severity: None,
+        enriched: Vec::new(),
         age_shift_ms: 0,
         informed: Vec::new(),
     }
@@ -96,6 +97,13 @@ pub fn informed_occurrence() -> Occurrence {
     Occurrence {
         informed: vec![id(33)],
         ..occurrence(12)
+    }
+}
+
+pub fn enriched_occurrence() -> Occurrence {
+    Occurrence {
+        enriched: vec!["parent".into(), "team".into()],
+        ..occurrence(13)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
+    decide::NO_ENRICHMENTS,
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Literal, Name,
         Occurrence, Query, RecordId, Report, Rule, Secret, Severity, SharedSettings,
@@ -52,6 +53,7 @@ pub fn event(host: &str) -> IncomingEvent {
 pub fn occurrence() -> Occurrence {
     let event = event("a");
     let arrival = Arrival {
+        enrichments: &NO_ENRICHMENTS,
         trace: None,
         event: &event,
         author: None,

@@ -140,6 +140,10 @@ fn write_contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occur
         for (key, value) in &fields {
             into.tree(0, key, value);
         }
+        if !occurrence.enriched_fields.is_empty() {
+            let names = occurrence.enriched_fields.join(", ");
+            into.field("from tables", Token::Dim, &names);
+        }
     }
 }
 

@@ -242,6 +242,9 @@ fn rest_path(route: &Route, id: &str) -> Option<String> {
         Route::List(Kind::Mapping) | Route::Object(Kind::Mapping, _) => {
             below("/v1/intake/mappings", id)
         }
+        Route::List(Kind::Enrichment) | Route::Object(Kind::Enrichment, _) => {
+            below("/v1/intake/enrichment-tables", id)
+        }
         Route::List(Kind::Policy) | Route::Object(Kind::Policy, _) => {
             below("/v1/notification/escalation-policies", id)
         }

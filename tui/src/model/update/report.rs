@@ -250,6 +250,7 @@ fn inquiry_for(object: &Object, what: &str) -> Option<(String, Inquiry)> {
         | Kind::Inhibition
         | Kind::Group
         | Kind::Pending
+        | Kind::Enrichment
         | Kind::View
         | Kind::Heartbeat
         | Kind::Contact

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    decide::{LoadedTrigger, PastDefinitions, Silences, Transition, hand_over_flapping},
+    decide::{
+        LoadedTrigger, NO_ENRICHMENTS, PastDefinitions, Silences, Transition, hand_over_flapping,
+    },
     domain::{
         CloseReason, IncomingEvent, Pending, RevisedResource, Revision, Rule, Severity,
         SharedSettings,
@@ -92,6 +94,7 @@ impl Life {
         event.timestamp_ms = self.now_ms;
         change(&mut event);
         let arrival = Arrival {
+            enrichments: &NO_ENRICHMENTS,
             trace: None,
             event: &event,
             author: None,

@@ -21,6 +21,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("DigestContent", "start_ms end_ms"),
     ("DigestItem", "at_ms"),
     ("EarlierOccurrence", "end_ms length_ms"),
+    ("EnrichmentTable", "create_ms update_ms"),
     ("EscalationPolicy", "create_ms update_ms"),
     ("Evaluation", "at_ms rules_ms"),
     ("Group", "create_ms end_ms"),

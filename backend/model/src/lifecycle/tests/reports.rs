@@ -48,6 +48,7 @@ struct Alert {
 impl Alert {
     fn receive(&mut self, event: &IncomingEvent, now_ms: i64) {
         let arrival = Arrival {
+            enrichments: &NO_ENRICHMENTS,
             trace: None,
             event,
             author: None,
@@ -367,6 +368,7 @@ fn closing_by_operator_or_expiry_does_not_end_a_report() {
         apply_change(&mut all[0], &change, cause, &lifetime);
         first.timestamp_ms += 2;
         let arrival = Arrival {
+            enrichments: &NO_ENRICHMENTS,
             trace: None,
             event: &first,
             author: None,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     clock::Clock,
+    decide::NO_ENRICHMENTS,
     domain::{Health, RecordId},
     lifecycle::{Arrival, EventEffect, apply_event},
     store::Lane,
@@ -22,6 +23,7 @@ fn new_notices(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
 async fn store_opened(world: &mut World, at: usize) {
     let (event, _) = world.sink.events().swap_remove(at);
     let arrival = Arrival {
+        enrichments: &NO_ENRICHMENTS,
         trace: None,
         event: &event,
         author: None,

@@ -23,7 +23,7 @@ record! {
         38 began_last_ms = it.reports.began_ms.map(|(_, last)| last),
         39 reporters = it.reports.reporters, 40 acknowledged_until_ms,
         41 ended_ms = it.reports.ended_ms, 42 age_shift_ms, 43 acknowledged_severity as OptionalForm,
-        44 informed,
+        44 informed, 45 enriched,
     } with {
         close: decode_close(close_reason, close_ms),
         reports: Reports {

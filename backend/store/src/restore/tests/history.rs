@@ -121,6 +121,7 @@ async fn live(store: &Store) {
     come_and_go(store, samples::inhibition("dead host")).await;
     come_and_go(store, samples::mapping("statuspage")).await;
     come_and_go(store, samples::view("databases")).await;
+    come_and_go(store, samples::enrichment("hosts")).await;
     come_and_go(store, samples::heartbeat("backup")).await;
     come_and_go(store, samples::contact("ana")).await;
     come_and_go(store, samples::schedule("nights")).await;
