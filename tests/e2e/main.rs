@@ -20,6 +20,7 @@ mod dialects;
 mod digests;
 mod disk;
 mod documents;
+mod drills;
 mod engines;
 mod events;
 mod every_method;

@@ -97,6 +97,8 @@ kinds! {
     Policy = 26, "policy", table "escalation_policy" since 7;
     /// Events of the service itself that are not ingested yet, by record id.
     OwnEvent = 27, "own event", table "own_event" since 11;
+    /// Drills, by name.
+    Drill = 28, "drill", table "drill" since 12;
 }
 
 impl Kind {

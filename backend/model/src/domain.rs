@@ -10,6 +10,7 @@ pub mod counter;
 pub mod delivery;
 pub mod destination;
 pub mod digest;
+pub mod drill;
 pub mod escalation;
 pub mod event;
 mod event_id;
@@ -51,6 +52,7 @@ pub use destination::{DeliverySettings, Destination, DestinationKind, Health, He
 pub use digest::{
     Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestMembership, DigestRow,
 };
+pub use drill::{Drill, DrillEvent, DrillResult, DrillRun};
 pub use escalation::{EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget};
 pub use event::{
     IncomingEvent, OccurrenceId, OwnEvent, Severity, Status, claims_own_event, has_own_source,

@@ -11,6 +11,7 @@ use bellwether_proto::{
         contact_service_server::ContactServiceServer,
         delivery_service_server::DeliveryServiceServer,
         destination_service_server::DestinationServiceServer,
+        drill_service_server::DrillServiceServer,
         escalation_policy_service_server::EscalationPolicyServiceServer,
         event_management_service_server::EventManagementServiceServer,
         event_query_service_server::EventQueryServiceServer,
@@ -69,6 +70,7 @@ use crate::{
         decision_context::DecisionContext,
         delivery::{Deliveries, QueueHolds},
         destination::{Destinations, FailingWatch, Tester},
+        drill::Drills,
         escalation_policy::{EscalationPolicies, PolicyPreview},
         fields::FieldCache,
         heartbeat::{
@@ -110,6 +112,7 @@ use crate::{
         data_receiver::{DataReceiver, dialect_words},
         delivery::DeliveryApi,
         destination::DestinationApi,
+        drill::DrillApi,
         escalation_policy::EscalationPolicyApi,
         event_management::EventManagementApi,
         event_query::EventQueryApi,
@@ -558,6 +561,7 @@ impl Modules {
             SilenceServiceServer:
                 SilenceApi::new(SilenceOperations::new(self.deciding.clone(), self.intake.clone())),
             GroupServiceServer: GroupApi::new(self.deciding.clone(), self.intake.clone()),
+            DrillServiceServer: DrillApi::new(Drills::new(store(), clock()), self.intake.clone()),
             HeartbeatServiceServer: HeartbeatApi::new(
                 Heartbeats::new(store(), clock()),
                 Expectations::new(self.deciding.clone(), self.intake.clone()),

@@ -1,8 +1,8 @@
 //! Resources of any kind.
 
 use crate::domain::{
-    Calendar, Client, Contact, Destination, EscalationPolicy, Heartbeat, Inhibition, IntakeMapping,
-    Rule, SavedView, Schedule, Settings, Silence, Trigger,
+    Calendar, Client, Contact, Destination, Drill, EscalationPolicy, Heartbeat, Inhibition,
+    IntakeMapping, Rule, SavedView, Schedule, Settings, Silence, Trigger,
 };
 
 /// Passes the kinds of resources described by documents to a macro, after any context arguments.
@@ -45,6 +45,7 @@ macro_rules! each_documented {
                 names Calendar by active_calendar;
                 names Policy by escalation_policy;
             }
+            15 drill Drill(Drill) { tags |it| &it.tags; }
         }
     };
 }

@@ -366,6 +366,7 @@ async fn assert_all_records(folder: &TempDir) {
         Kind::Schedule,
         Kind::Policy,
         Kind::OwnEvent,
+        Kind::Drill,
     ];
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);
     for kind in kinds {

@@ -85,6 +85,7 @@ pub(super) fn confirm_delete(model: &mut Model) {
             Kind::Contact | Kind::Schedule | Kind::Policy => "Only possible if nothing uses it.",
             Kind::Mapping => "Requests to it will be rejected.",
             Kind::Heartbeat => "Beats are no longer expected, and its open events are closed.",
+            Kind::Drill => "No further runs start, and its open events are closed.",
             Kind::Inhibition => "Held notifications are evaluated immediately.",
             Kind::Silence => "It ends; held notifications are evaluated immediately.",
             _ => "Not used by any rule.",

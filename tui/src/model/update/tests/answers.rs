@@ -19,6 +19,7 @@ pub(super) fn object(kind: Kind) -> Object {
         Kind::Policy => json!({"name": "e", "rounds": 1, "etag": "1"}),
         Kind::Response => json!({"id": "x", "ruleName": "r", "occurrenceId": "e:1"}),
         Kind::Inhibition => json!({"name": "i", "etag": "1"}),
+        Kind::Drill => json!({"name": "w", "every": "86400s", "etag": "1"}),
         Kind::View => json!({"name": "v", "filter": "severity=critical", "etag": "1"}),
         Kind::Group => json!({"id": "g", "ruleName": "r"}),
         Kind::Pending => json!({"ruleName": "r", "occurrenceId": "e:1"}),
