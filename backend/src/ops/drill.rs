@@ -174,7 +174,7 @@ async fn closing_event(
     };
     let newest = find::newest_occurrence(store, event).await?;
     let open = newest.filter(|it| it.status != Status::Closed);
-    Ok(open.map(|it| IncomingEvent::closing(it, format!("[DRILL] closed: {why}"), now_ms)))
+    Ok(open.map(|it| it.closing_event(format!("[DRILL] closed: {why}"), now_ms)))
 }
 
 impl Drills {

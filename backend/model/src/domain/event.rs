@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::domain::{EventId, Occurrence, RecordId, Report, Value, value::Fields};
+use crate::domain::{EventId, RecordId, Report, Value, value::Fields};
 
 /// The dimension naming the sender of an event. Its value for the service's own events is reserved.
 pub const SOURCE: &str = "source";
@@ -200,17 +200,6 @@ impl IncomingEvent {
             timestamp_ms: now_ms,
             expire_ms: None,
             report: Report::default(),
-        }
-    }
-
-    /// Creates the event with which the service closes an occurrence.
-    pub fn closing(open: Occurrence, summary: String, now_ms: i64) -> Self {
-        Self {
-            dimensions: open.dimensions,
-            metadata: open.metadata,
-            summary,
-            status: Some(Status::Closed),
-            ..Self::new_own_event(&open.name, &open.kind, [], now_ms)
         }
     }
 

@@ -309,8 +309,10 @@ async fn run_continues_after_a_kill_and_ignores_the_outage() {
     let mut world = world.restarted(10).await;
     world.pass(STEP).await;
     assert_eq!(world.results().await, [Acknowledged]);
-    world.skip_to(26 * HOUR + 30 * MINUTE).await;
-    // The process is killed after the commit and before the event is ingested.
+    world.skip_to(26 * HOUR + 29 * MINUTE).await;
+    // The process is killed after the commit that starts the run.
+    world.clock.advance(Duration::from_secs(MINUTE));
+    world.watch.run_once().await.unwrap();
     let mut world = world.restarted(1).await;
     world.pass(STEP).await;
     assert_eq!(world.results().await, [Acknowledged, Running]);

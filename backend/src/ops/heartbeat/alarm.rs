@@ -44,7 +44,7 @@ pub(super) async fn close_alarm(
         return Ok(());
     };
     let now_ms = deciding.clock.now_ms();
-    let closing = IncomingEvent::closing(open, format!("closed: {why}"), now_ms);
+    let closing = open.closing_event(format!("closed: {why}"), now_ms);
     intake.submit_internal(closing, Vec::new()).await?;
     Ok(())
 }
