@@ -16,7 +16,7 @@ use crate::samples;
 
 /// Methods that only read or compute. Every client with the role may call them, regardless of its
 /// scope.
-const READING: [&str; 80] = [
+const READING: [&str; 82] = [
     "AuditService/ListAuditEntries",
     "CalendarService/ExpandCalendar",
     "CalendarService/GetCalendar",
@@ -32,6 +32,8 @@ const READING: [&str; 80] = [
     "DestinationService/GetDestination",
     "DestinationService/ListDestinations",
     "DestinationService/RenderDestination",
+    "DrillService/GetDrill",
+    "DrillService/ListDrills",
     "EscalationPolicyService/GetEscalationPolicy",
     "EscalationPolicyService/ListEscalationPolicies",
     "EscalationPolicyService/PreviewEscalationPolicy",
@@ -169,6 +171,7 @@ fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static
             "heartbeat",
             json!({"enabled": true, "every": "3600s", "by": ["host"]}),
         ),
+        ("DrillService/CreateDrill", "drill", json!({})),
         (
             "IntakeMappingService/CreateIntakeMapping",
             "mapping",
@@ -288,6 +291,7 @@ fn reaching(
             json!({"name": "theirs", "key": ids["expectation"]}),
         ),
         ("HeartbeatService/RotateHeartbeatKey", named.clone()),
+        ("DrillService/RunDrill", named.clone()),
         ("DestinationService/PauseDestination", named.clone()),
         ("DestinationService/ResumeDestination", named.clone()),
         ("DestinationService/TestDestination", named.clone()),
