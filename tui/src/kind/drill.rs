@@ -164,6 +164,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, drill: &Objec
     let within = format_length(drill, "acknowledgeWithin");
     into.field("ack within", Token::Text, &within);
     into.field("opens", Token::Text, drill.text("event.name"));
+    shared::write_times(into, around, drill);
     into.heading("Runs");
     for run in runs(drill) {
         write_run(into, around, run);
@@ -173,7 +174,6 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, drill: &Objec
         0,
         &around.expand_keys("‹run_drill› starts a run now"),
     );
-    shared::write_times(into, around, drill);
 }
 
 fn write_run(into: &mut Document, around: &dyn RenderContext, run: &Value) {
