@@ -24,6 +24,13 @@ pub const REACH_MAX: usize = 1_000;
 pub const CONTACTS_MAX: usize = 1_000;
 pub const SCHEDULES_MAX: usize = 1_000;
 pub const POLICIES_MAX: usize = 1_000;
+pub const DRILLS_MAX: usize = 50;
+pub const DRILL_DIMENSIONS_MAX: usize = 10;
+pub const DRILL_EVERY_MIN: Duration = Duration::from_secs(3_600);
+pub const DRILL_EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
+pub const DRILL_ACKNOWLEDGE_MIN: Duration = Duration::from_secs(60);
+pub const DRILL_ACKNOWLEDGE_MAX: Duration = Duration::from_secs(24 * 3_600);
+pub const DRILL_ACKNOWLEDGE_DEFAULT: Duration = Duration::from_secs(900);
 pub const CONTACT_METHODS_MAX: usize = 10;
 /// Longest delay of a contact method after its contact was paged.
 pub const CONTACT_AFTER_MAX: Duration = Duration::from_secs(3_600);

@@ -14,6 +14,7 @@ pub mod contact;
 pub mod decision_context;
 pub mod delivery;
 pub mod destination;
+pub mod drill;
 pub mod edit;
 mod ended_uses;
 pub mod enrichment;

@@ -14,6 +14,7 @@ pub mod convert;
 pub mod data_receiver;
 pub mod delivery;
 pub mod destination;
+pub mod drill;
 pub mod enrichment;
 pub mod escalation_policy;
 pub mod event_management;

@@ -20,6 +20,7 @@ mod dialects;
 mod digests;
 mod disk;
 mod documents;
+mod drills;
 mod engines;
 mod enrichment;
 mod events;

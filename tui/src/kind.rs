@@ -5,6 +5,7 @@ mod client;
 mod contact;
 mod delivery;
 pub(crate) mod destination;
+mod drill;
 mod enrichment;
 mod event;
 pub(crate) mod event_cell;
@@ -76,6 +77,7 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
         Kind::Schedule => &schedule::SPEC,
         Kind::Policy => &policy::SPEC,
         Kind::Response => &response::SPEC,
+        Kind::Drill => &drill::SPEC,
     }
 }
 

@@ -99,6 +99,8 @@ kinds! {
     OwnEvent = 27, "own event", table "own_event" since 11;
     /// Enrichment tables, by name.
     Enrichment = 28, "enrichment", table "enrichment_table" since 12;
+    /// Drills, by name.
+    Drill = 29, "drill", table "drill" since 12;
 }
 
 impl Kind {

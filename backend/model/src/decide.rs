@@ -46,6 +46,7 @@ mod calendars;
 mod causes;
 pub mod condition;
 mod content;
+mod drills;
 mod enrichments;
 mod flapping;
 mod group_message;
@@ -69,6 +70,7 @@ pub use calendars::{Calendars, LoadedCalendar};
 pub use causes::{CauseKey, CauseQuery, Causes, GroupAt};
 pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict, would_pass_again};
 pub use content::{rule_content, update_content, update_trigger};
+pub use drills::{end_run, next_due_ms, start_due_run, start_run};
 pub use enrichments::{AppliedRow, Enrichments, LoadedEnrichment, NO_ENRICHMENTS, RowPosition};
 pub use flapping::{flapping_in_message, hand_over_flapping};
 pub use group_message::{

@@ -10,6 +10,7 @@ pub mod counter;
 pub mod delivery;
 pub mod destination;
 pub mod digest;
+pub mod drill;
 pub mod enrichment;
 pub mod escalation;
 pub mod event;
@@ -52,6 +53,7 @@ pub use destination::{DeliverySettings, Destination, DestinationKind, Health, He
 pub use digest::{
     Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestMembership, DigestRow,
 };
+pub use drill::{Drill, DrillEvent, DrillResult, DrillRun};
 pub use enrichment::EnrichmentTable;
 pub use escalation::{EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget};
 pub use event::{

@@ -104,6 +104,9 @@ impl CommitPlan {
     }
 
     fn count_failure(&mut self, delivery: &Delivery, now_ms: i64) {
+        if delivery.content.is_drill() {
+            return;
+        }
         let rule = delivery.rule.map(Subject::Rule);
         let destination = Subject::Destination(delivery.destination);
         for subject in [Subject::Deliveries, destination].into_iter().chain(rule) {

@@ -346,7 +346,7 @@ impl BeatClaims {
         now_ms: i64,
         clock: &dyn Clock,
     ) {
-        if snapshot.heartbeats().is_empty() {
+        if snapshot.heartbeats().is_empty() || occurrence.is_drill() {
             return;
         }
         let moment = BeatTime {

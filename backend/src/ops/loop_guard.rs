@@ -30,7 +30,7 @@ impl Reports {
         let is_reported = !has_own_source(&occurrence.dimensions);
         let stopped = notices.stopped.iter().filter(|_| is_reported);
         let stopped = stopped.map(|rule| loop_event(rule, occurrence, now_ms));
-        let is_counted = !occurrence.is_unanswered_report();
+        let is_counted = !occurrence.is_unanswered_report() && !occurrence.is_drill();
         let unanswered = notices.unanswered.iter().filter(|_| is_counted);
         let unanswered = unanswered.map(|it| marker_event(it, now_ms));
         self.0
@@ -39,6 +39,14 @@ impl Reports {
                 event,
                 chain: occurrence.chain.clone(),
             }));
+    }
+
+    pub(crate) fn add_event(&mut self, event: IncomingEvent, now_ms: i64) {
+        self.0.push(OwnEvent {
+            id: new_id(now_ms),
+            event,
+            chain: Vec::new(),
+        });
     }
 
     pub(crate) fn append(&mut self, mut others: Self) {

@@ -57,6 +57,7 @@ pub(super) async fn held_messages(
             scan::yield_if_needed().await;
             let content = &delivery.content;
             let is_counted = !delivery.test
+                && !content.is_drill()
                 && delivery.retry_of.is_none()
                 && delivery.state != DeliveryState::Shadowed
                 && content.digest.is_none()

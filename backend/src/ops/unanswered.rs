@@ -159,8 +159,8 @@ fn marker_policy(mark: &IncomingEvent) -> String {
     }
 }
 
-/// Counts the unanswered responses by policy. Responses to such a report do not count; otherwise,
-/// two policies could keep the reports about each other open.
+/// Counts the unanswered responses by policy. Responses to drills do not count. Neither do those to
+/// such a report; otherwise, two policies could keep the reports about each other open.
 async fn count_by_policy(store: &Store) -> Result<BTreeMap<String, PolicyCount>, EngineError> {
     let mut counts: BTreeMap<String, PolicyCount> = BTreeMap::new();
     for state in [ResponseState::Active, ResponseState::Held] {
@@ -176,9 +176,8 @@ async fn count_by_policy(store: &Store) -> Result<BTreeMap<String, PolicyCount>,
                 let id = read_id(key, 1);
                 let mut notified = occurrence.notified.iter();
                 let found = notified.find_map(|it| unanswered_response(it, id));
-                if let Some((entry, response)) =
-                    found.filter(|_| !occurrence.is_unanswered_report())
-                {
+                let is_counted = !occurrence.is_unanswered_report() && !occurrence.is_drill();
+                if let Some((entry, response)) = found.filter(|_| is_counted) {
                     let policy = response.policy.to_string();
                     let count = counts.entry(policy).or_default();
                     count.add(occurrence, &entry.rule_name, response);

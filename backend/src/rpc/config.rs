@@ -111,7 +111,7 @@ fn parse_documents(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, 
             violations.push(Violation::new(
                 format!("documents[{at}]"),
                 "is empty; expected `trigger`, `destination`, `rule`, `calendar`, `inhibition`, \
-                 `mapping`, `view`, `heartbeat`, `contact`, `schedule`, `policy`, `silence` or \
+                 `mapping`, `view`, `heartbeat`, `contact`, `schedule`, `policy`, `drill`, `silence` or \
                  `settings`",
             ));
             continue;

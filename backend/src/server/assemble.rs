@@ -11,6 +11,7 @@ use bellwether_proto::{
         contact_service_server::ContactServiceServer,
         delivery_service_server::DeliveryServiceServer,
         destination_service_server::DestinationServiceServer,
+        drill_service_server::DrillServiceServer,
         enrichment_table_service_server::EnrichmentTableServiceServer,
         escalation_policy_service_server::EscalationPolicyServiceServer,
         event_management_service_server::EventManagementServiceServer,
@@ -70,6 +71,7 @@ use crate::{
         decision_context::DecisionContext,
         delivery::{Deliveries, QueueHolds},
         destination::{Destinations, FailingWatch, Tester},
+        drill::Drills,
         enrichment::{EnrichmentPreviews, EnrichmentTables},
         escalation_policy::{EscalationPolicies, PolicyPreview},
         fields::FieldCache,
@@ -112,6 +114,7 @@ use crate::{
         data_receiver::{DataReceiver, dialect_words},
         delivery::DeliveryApi,
         destination::DestinationApi,
+        drill::DrillApi,
         enrichment::EnrichmentTableApi,
         escalation_policy::EscalationPolicyApi,
         event_management::EventManagementApi,
@@ -565,6 +568,7 @@ impl Modules {
             SilenceServiceServer:
                 SilenceApi::new(SilenceOperations::new(self.deciding.clone(), self.intake.clone())),
             GroupServiceServer: GroupApi::new(self.deciding.clone(), self.intake.clone()),
+            DrillServiceServer: DrillApi::new(Drills::new(store(), clock()), self.intake.clone()),
             HeartbeatServiceServer: HeartbeatApi::new(
                 Heartbeats::new(store(), clock()),
                 Expectations::new(self.deciding.clone(), self.intake.clone()),

@@ -234,7 +234,7 @@ impl Cells {
 
 #[tokio::test]
 async fn groups_and_inhibitions_are_per_cell_and_limits_add_up() {
-    let mut cells = Cells::start().await;
+    let mut cells = Box::pin(Cells::start()).await;
     // All cells use the same site name, but each cell has a separate group.
     let events = (0..TENANTS)
         .map(|of| cells.event("load", of, "all", 0))
@@ -282,7 +282,7 @@ async fn groups_and_inhibitions_are_per_cell_and_limits_add_up() {
 
 #[tokio::test]
 async fn cell_loss_stops_only_its_tenants() {
-    let mut cells = Cells::start().await;
+    let mut cells = Box::pin(Cells::start()).await;
     cells.services[1].stop().await;
     cells.lost = Some(1);
     let events = (0..TENANTS)

@@ -85,6 +85,7 @@ impl Recorder {
             .add_service(Recorded::<Silences>::new(self))
             .add_service(Recorded::<Calendars>::new(self))
             .add_service(Recorded::<Groups>::new(self))
+            .add_service(Recorded::<Drills>::new(self))
             .add_service(Recorded::<Heartbeats>::new(self))
             .add_service(Recorded::<Contacts>::new(self))
             .add_service(Recorded::<Schedules>::new(self))
@@ -151,6 +152,7 @@ services! {
     Silences = "bellwether.v1.SilenceService";
     Calendars = "bellwether.v1.CalendarService";
     Groups = "bellwether.v1.GroupService";
+    Drills = "bellwether.v1.DrillService";
     Heartbeats = "bellwether.v1.HeartbeatService";
     Contacts = "bellwether.v1.ContactService";
     Schedules = "bellwether.v1.ScheduleService";

@@ -16,7 +16,7 @@ use crate::samples;
 
 /// Methods that only read or compute. Every client with the role may call them, regardless of its
 /// scope.
-const READING: [&str; 83] = [
+const READING: [&str; 85] = [
     "AuditService/ListAuditEntries",
     "CalendarService/ExpandCalendar",
     "CalendarService/GetCalendar",
@@ -32,6 +32,8 @@ const READING: [&str; 83] = [
     "DestinationService/GetDestination",
     "DestinationService/ListDestinations",
     "DestinationService/RenderDestination",
+    "DrillService/GetDrill",
+    "DrillService/ListDrills",
     "EnrichmentTableService/GetEnrichmentTable",
     "EnrichmentTableService/ListEnrichmentTables",
     "EnrichmentTableService/PreviewEnrichmentTable",
@@ -172,6 +174,7 @@ fn definitions(name: &str, team: &str, url: &str) -> Vec<(&'static str, &'static
             "heartbeat",
             json!({"enabled": true, "every": "3600s", "by": ["host"]}),
         ),
+        ("DrillService/CreateDrill", "drill", json!({})),
         (
             "IntakeMappingService/CreateIntakeMapping",
             "mapping",
@@ -296,6 +299,7 @@ fn reaching(
             json!({"name": "theirs", "key": ids["expectation"]}),
         ),
         ("HeartbeatService/RotateHeartbeatKey", named.clone()),
+        ("DrillService/RunDrill", named.clone()),
         ("DestinationService/PauseDestination", named.clone()),
         ("DestinationService/ResumeDestination", named.clone()),
         ("DestinationService/TestDestination", named.clone()),

@@ -57,6 +57,7 @@ kinds! {
     Schedule "schedule" "schedules" "Schedules" Operators;
     Policy "policy" "policies" "Escalation policies" Operators;
     Response "response" "responses" "Responses" Service;
+    Drill "drill" "drills" "Drills" Operators;
 }
 
 impl Kind {

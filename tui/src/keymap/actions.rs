@@ -87,6 +87,7 @@ pub(crate) enum Action {
     RevokeFeed,
     ForgetExpectation,
     RotateHeartbeat,
+    RunDrill,
     AcknowledgeGroup,
     CloseGroup,
     SuppressGroup,

@@ -72,6 +72,10 @@ const HEARTBEATS: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Heartbeat),
     ActionPlace::One(Kind::Heartbeat),
 ];
+const DRILLS: &[ActionPlace] = &[
+    ActionPlace::Many(Kind::Drill),
+    ActionPlace::One(Kind::Drill),
+];
 const RESPONSES: &[ActionPlace] = &[
     ActionPlace::OnCall,
     ActionPlace::Many(Kind::Response),
@@ -159,6 +163,8 @@ actions! {
             "new address": "Create a new URL with a key for cron jobs and scripts";
         ForgetExpectation ["f"] in &[ActionPlace::One(Kind::Heartbeat)], EDIT, 18
             "forget": "Forget an expected beat and close its event";
+        RunDrill ["r"] in DRILLS, OPERATE, 12
+            "run now": "Start a run of the drill now";
     }
     Messages {
         Release ["r"] in PENDING, OPERATE, 12
@@ -369,6 +375,8 @@ actions! {
             "views": "Go to Views: saved lists of events";
         Go(Heartbeat) ["gh", "<A-h>"] in ANYWHERE, Requirement::None, 0
             "heartbeats": "Go to Heartbeats: signals expected on a schedule";
+        Go(Drill) ["gD"] in ANYWHERE, Requirement::None, 0
+            "drills": "Go to Drills: scheduled tests of the way to the person on call";
         GoOnCall ["8", "go", "<A-w>"] in ANYWHERE, Requirement::None, 0
             "on call": "Go to On call: who is on call, and pending responses";
     }

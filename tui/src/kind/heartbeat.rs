@@ -168,11 +168,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-fn format_length(heartbeat: &Object, path: &str) -> String {
+pub(super) fn format_length(heartbeat: &Object, path: &str) -> String {
     format_duration(heartbeat.text(path))
 }
 
-fn format_duration(length: &str) -> String {
+pub(super) fn format_duration(length: &str) -> String {
     let seconds = length.strip_suffix('s').unwrap_or_default();
     let whole = seconds.split_once('.').map_or(seconds, |it| it.0);
     whole.parse::<i64>().map_or_else(

@@ -85,7 +85,7 @@ impl OutgoingNotification<'_> {
     }
 }
 
-fn format_length(ms: i64) -> String {
+pub(super) fn format_length(ms: i64) -> String {
     match (ms / 60_000, ms % 60_000) {
         (minutes, 0) if minutes % 60 == 0 => format!("{} h", minutes / 60),
         (minutes, 0) => format!("{minutes} min"),

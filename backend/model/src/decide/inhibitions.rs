@@ -60,9 +60,10 @@ impl LoadedInhibition {
         is_up.then(|| self.source_values_of_any_status(occurrence))?
     }
 
-    /// Like [`Self::source_values`], but also for a source that has closed.
+    /// Like [`Self::source_values`], but also for a source that has closed. A drill is never a
+    /// source.
     pub fn source_values_of_any_status(&self, occurrence: &Occurrence) -> Option<EqualValues> {
-        let is_source = self.source.matches(occurrence);
+        let is_source = !occurrence.is_drill() && self.source.matches(occurrence);
         is_source.then(|| equal_values(&self.source_fields, occurrence))?
     }
 

@@ -1,7 +1,7 @@
 //! Resources of any kind.
 
 use crate::domain::{
-    Calendar, Client, Contact, Destination, EnrichmentTable, EscalationPolicy, Heartbeat,
+    Calendar, Client, Contact, Destination, Drill, EnrichmentTable, EscalationPolicy, Heartbeat,
     Inhibition, IntakeMapping, Rule, SavedView, Schedule, Settings, Silence, Trigger,
 };
 
@@ -46,6 +46,7 @@ macro_rules! each_documented {
                 names Calendar by active_calendar;
                 names Policy by escalation_policy;
             }
+            15 drill Drill(Drill) { tags |it| &it.tags; }
         }
     };
 }

@@ -125,10 +125,10 @@ impl NoiseTally {
 pub type CounterTally = (Counter, Tally);
 
 impl Delivery {
-    /// Returns the counts that include this delivery. Tests and shadow deliveries are not counted,
-    /// because no message was sent to their receivers.
+    /// Returns the counts that include this delivery. Tests, drills and shadow deliveries are not
+    /// counted.
     pub fn counter_entries(&self) -> Vec<CounterTally> {
-        if self.test {
+        if self.test || self.content.is_drill() {
             return Vec::new();
         }
         let end = match self.state {

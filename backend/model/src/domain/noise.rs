@@ -106,10 +106,11 @@ pub fn contact_id(name: &Name) -> RecordId {
 pub type DecisionKey = (RecordId, RecordId, i64);
 
 impl Delivery {
-    /// Returns the notification that the delivery belongs to; `None` for a test, a digest or a
-    /// resend.
+    /// Returns the notification that the delivery belongs to; `None` for a test, a drill, a digest
+    /// or a resend.
     pub fn decision_key(&self) -> Option<DecisionKey> {
-        let is_first = !self.test && self.retry_of.is_none() && self.content.digest.is_none();
+        let is_test = self.test || self.content.is_drill();
+        let is_first = !is_test && self.retry_of.is_none() && self.content.digest.is_none();
         let rule = self.rule.filter(|_| is_first)?;
         Some((rule, self.thread_id(), self.create_ms))
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::domain::{
-    CauseMark, EventId, Flapping, HoldChange, LastNotified, Name, OccurrenceId, Pending, RecordId,
-    Reports, Response, RevisionId, Rule, Severity, Status, ThreadOrigin, TraceContext,
-    has_own_source,
+    CauseMark, EventId, Flapping, HoldChange, IncomingEvent, LastNotified, Name, OccurrenceId,
+    Pending, RecordId, Reports, Response, RevisionId, Rule, Severity, Status, ThreadOrigin,
+    TraceContext, has_own_source,
     response::{ESCALATION_KIND, POLICY_DIMENSION},
     value::{Fields, json_bytes},
 };
@@ -180,6 +180,17 @@ impl Occurrence {
             if let (Some(entry), Some(known)) = (entry, known) {
                 entry.last_notified = Some(known);
             }
+        }
+    }
+
+    /// Returns the event with which the service closes the occurrence.
+    pub fn closing_event(self, summary: String, now_ms: i64) -> IncomingEvent {
+        IncomingEvent {
+            dimensions: self.dimensions,
+            metadata: self.metadata,
+            summary,
+            status: Some(Status::Closed),
+            ..IncomingEvent::new_own_event(&self.name, &self.kind, [], now_ms)
         }
     }
 

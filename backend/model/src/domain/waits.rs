@@ -7,10 +7,10 @@
 
 use crate::domain::{
     Attempt, AuditEntry, BudgetWindow, Calendar, CauseMark, Client, Contact, Delivery,
-    DeliveryState, Destination, EnrichmentTable, EscalationPolicy, Expectation, Flapping, Group,
-    Health, Heartbeat, HeldBy, HoldKind, Inhibition, IntakeMapping, Notified, Occurrence, OwnEvent,
-    Pending, QueuedMethod, Receipt, Response, ResponseState, Revision, Rule, SavedView, Schedule,
-    Settings, Silence, Trigger, silence::Progress,
+    DeliveryState, Destination, Drill, EnrichmentTable, EscalationPolicy, Expectation, Flapping,
+    Group, Health, Heartbeat, HeldBy, HoldKind, Inhibition, IntakeMapping, Notified, Occurrence,
+    OwnEvent, Pending, QueuedMethod, Receipt, Response, ResponseState, Revision, Rule, SavedView,
+    Schedule, Settings, Silence, Trigger, silence::Progress,
 };
 
 /// A value with times that may move with the clock.
@@ -141,6 +141,15 @@ impl Shift for Response {
         // The hold may end at a time of day; an early evaluation is harmless.
         if self.state == ResponseState::Held {
             self.review_ms = self.review_ms.min(review_ms);
+        }
+    }
+}
+
+impl Shift for Drill {
+    /// The times of a cron expression are times of day.
+    fn shift_times(&mut self, by_ms: i64) {
+        if self.every_ms > 0 {
+            self.due_ms.shift_times(by_ms);
         }
     }
 }

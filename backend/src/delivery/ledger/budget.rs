@@ -88,7 +88,8 @@ impl Ledger {
         };
         let is_counted = delivery.value.folding == DigestMembership::Open
             && delivery.value.attempts == 0
-            && delivery.value.retry_of.is_none();
+            && delivery.value.retry_of.is_none()
+            && !delivery.value.content.is_drill();
         if !is_counted {
             return true;
         }

@@ -363,7 +363,8 @@ impl Ledger {
         let timeouts = attempt::timeouts(&self.config, settings, &due.destination.kind);
         let (mut begun, attempt) =
             attempt::begin_attempt(&delivery.value, timeouts.longest, now_ms);
-        if begun.folding == DigestMembership::Open && settings.budget.is_some() {
+        let is_drill = begun.content.is_drill();
+        if begun.folding == DigestMembership::Open && settings.budget.is_some() && !is_drill {
             begun.folding = DigestMembership::Alone;
             plan.spend_budget(begun.destination);
         }

@@ -81,6 +81,7 @@ fn owned(mut document: Document) -> Document {
         DefinitionVersion::Contact(draft) => &mut draft.tags,
         DefinitionVersion::Schedule(draft) => &mut draft.tags,
         DefinitionVersion::Policy(draft) => &mut draft.tags,
+        DefinitionVersion::Drill(draft) => &mut draft.tags,
         DefinitionVersion::Silence(draft) => &mut draft.tags,
         DefinitionVersion::Settings(_) => panic!("settings have no tags"),
     };

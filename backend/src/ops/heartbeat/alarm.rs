@@ -43,20 +43,8 @@ pub(super) async fn close_alarm(
     let Some(open) = newest.filter(|it| it.status != Status::Closed) else {
         return Ok(());
     };
-    let closing = IncomingEvent {
-        name: open.name,
-        kind: open.kind,
-        dimensions: open.dimensions,
-        metadata: open.metadata,
-        summary: format!("closed: {why}"),
-        body: String::new(),
-        severity: None,
-        status: Some(Status::Closed),
-        acknowledged: None,
-        timestamp_ms: deciding.clock.now_ms(),
-        expire_ms: None,
-        report: Report::default(),
-    };
+    let now_ms = deciding.clock.now_ms();
+    let closing = open.closing_event(format!("closed: {why}"), now_ms);
     intake.submit_internal(closing, Vec::new()).await?;
     Ok(())
 }

@@ -24,7 +24,10 @@ use crate::{
     },
     error::{Error, log_failure},
     limits::{BEATS_APART, HEARTBEAT_CHECK_INTERVAL, SERVICE_TIME_INTERVAL},
-    ops::{beats::new_expectation, decision_context::DecisionContext, intake::Intake},
+    ops::{
+        beats::new_expectation, decision_context::DecisionContext, drill::DrillWatch,
+        intake::Intake,
+    },
     store::{
         Changes, Direction, EngineError, Index, Lane, Store, Stored,
         engine::Range,
@@ -34,7 +37,7 @@ use crate::{
 
 const BATCH: usize = 200;
 
-/// Task on the leader that opens and closes the events of heartbeats.
+/// Task on the leader that opens and closes the events of heartbeats and drills.
 #[derive(Debug)]
 pub struct HeartbeatWatch {
     deciding: DecisionContext,
@@ -44,6 +47,8 @@ pub struct HeartbeatWatch {
     next: HashMap<RecordId, i64>,
     /// The heartbeats whose outdated expectations have been deleted.
     swept: Option<Heartbeats>,
+    /// Drills, which are measured in service time as well.
+    drills: DrillWatch,
 }
 
 /// The checks of heartbeats. They share what they read from the store.
@@ -74,6 +79,7 @@ struct WaitingRange {
 impl HeartbeatWatch {
     pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
         Self {
+            drills: DrillWatch::new(deciding.clone(), intake.clone()),
             deciding,
             intake,
             time: None,
@@ -107,13 +113,12 @@ impl HeartbeatWatch {
             .swept
             .as_ref()
             .is_some_and(|it| Arc::ptr_eq(it, heartbeats));
-        if heartbeats.is_empty() && is_swept {
+        let is_used = !heartbeats.is_empty() || self.drills.has_any().await?;
+        if !is_used && is_swept {
             return Ok(());
         }
         let is_quiet = snapshot.settings().is_quiet_mode();
-        let time = &self
-            .advance_service_time(!heartbeats.is_empty(), is_quiet)
-            .await?;
+        let time = &self.advance_service_time(is_used, is_quiet).await?;
         if is_quiet {
             return Ok(());
         }
@@ -138,7 +143,7 @@ impl HeartbeatWatch {
         };
         let checked = self.deciding.store.read_each(due, check).await?;
         self.next.extend(checked);
-        Ok(())
+        self.drills.run_once(time.now_ms).await
     }
 
     fn checks(&self, store: Store) -> HeartbeatChecks {

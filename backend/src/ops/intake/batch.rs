@@ -599,7 +599,9 @@ impl<'a> BatchDecision<'a> {
         let occurrence = line.occurrence(reception.is_reopened);
         let occurrence = occurrence.expect("an event belongs to an occurrence");
         let number = occurrence.number;
-        *self.accepted.entry(occurrence.severity).or_default() += 1;
+        if !occurrence.is_drill() {
+            *self.accepted.entry(occurrence.severity).or_default() += 1;
+        }
         let clock = self.deciding.clock.as_ref();
         self.beats
             .add_beats(self.snapshot, occurrence, now_ms, clock);

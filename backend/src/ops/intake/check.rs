@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    domain::{IncomingEvent, claims_own_event, has_own_source, value::json_bytes},
+    domain::{IncomingEvent, claims_own_event, drill::DRILL, has_own_source, value::json_bytes},
     error::Violation,
     limits::{
         EVENT_AGE_MAX, EVENT_AHEAD_MAX, EVENT_BODY_BYTES_MAX, EVENT_DIMENSION_BYTES_MAX,
@@ -84,6 +84,16 @@ pub fn check_source(event: &IncomingEvent) -> Vec<Violation> {
     claims
         .map(|(field, _)| Violation::new(field, message))
         .collect()
+}
+
+/// Like [`check_source`], for an event of a sender, which cannot be part of a drill.
+pub fn check_sender(event: &IncomingEvent) -> Vec<Violation> {
+    let mut violations = check_source(event);
+    if event.dimensions.contains_key(DRILL) {
+        let message = format!("`{DRILL}` is reserved for drills; use another key");
+        violations.push(Violation::new("dimensions", message));
+    }
+    violations
 }
 
 fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {

@@ -105,7 +105,7 @@ impl Timeline {
     }
 
     fn add(&mut self, occurrence: Occurrence, from_ms: i64, repeat: Option<Duration>) {
-        if is_recreated(&occurrence) {
+        if is_omitted(&occurrence) {
             return;
         }
         let opened_ms = opened_ms(&occurrence).max(from_ms);
@@ -124,11 +124,12 @@ impl Timeline {
     }
 }
 
-/// Whether the replay itself creates an occurrence: an own event about a silence, a loop or an
-/// unanswered response.
-fn is_recreated(occurrence: &Occurrence) -> bool {
-    has_own_source(&occurrence.dimensions)
-        && [SILENCE_KIND, LOOP_KIND, ESCALATION_KIND].contains(&&*occurrence.kind)
+/// Whether the replay omits an occurrence: a drill, or an own event that the replay itself creates,
+/// about a silence, a loop or an unanswered response.
+fn is_omitted(occurrence: &Occurrence) -> bool {
+    let is_recreated = has_own_source(&occurrence.dimensions)
+        && [SILENCE_KIND, LOOP_KIND, ESCALATION_KIND].contains(&&*occurrence.kind);
+    is_recreated || occurrence.is_drill()
 }
 
 fn opened_ms(occurrence: &Occurrence) -> i64 {

@@ -8,7 +8,7 @@ use crate::{
     domain::{IncomingEvent, Report, Severity, Status, Value, value::Fields},
     error::Violation,
     limits::REPORTER_BYTES_MAX,
-    ops::intake::check::{check, check_source},
+    ops::intake::check::{check, check_sender},
 };
 
 /// Converts an event, using `now_ms` if the event has no time.
@@ -91,7 +91,7 @@ fn convert_event(
     };
     adjust(&mut incoming);
     violations.extend(check(&incoming, now_ms));
-    violations.extend(check_source(&incoming));
+    violations.extend(check_sender(&incoming));
     if violations.is_empty() {
         Ok(incoming)
     } else {

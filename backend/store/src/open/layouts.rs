@@ -367,6 +367,7 @@ async fn assert_all_records(folder: &TempDir) {
         Kind::Policy,
         Kind::OwnEvent,
         Kind::Enrichment,
+        Kind::Drill,
     ];
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);
     for kind in kinds {

@@ -359,6 +359,9 @@ fn stored_format_of_every_record_is_unchanged() {
     differences.record("occurrence closed by a destination", &informed, false);
     let in_cron = samples::cron_heartbeat("nightly");
     differences.record("heartbeat of a cron expression", &in_cron, false);
+    differences.record("drill", &samples::drill("weekly page"), false);
+    let in_cron = samples::cron_drill("weekly page");
+    differences.record("drill of a cron expression", &in_cron, false);
     let differences = differences.0;
     assert!(
         differences.is_empty(),

@@ -96,6 +96,9 @@ pub(super) fn count_occurrence(
     before: Option<&Occurrence>,
     to: &mut NoiseCounts<'_>,
 ) {
+    if after.is_drill() {
+        return;
+    }
     for entry in &after.notified {
         let Some(opened_ms) = entry.opened_ms() else {
             continue;

@@ -6,6 +6,7 @@ mod client;
 mod delivery;
 mod destination;
 mod digest;
+mod drill;
 mod enrichment;
 mod group;
 mod heartbeat;

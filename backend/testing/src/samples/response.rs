@@ -1,11 +1,11 @@
-//! Records of responses and heartbeats: contacts, schedules, policies and expectations.
+//! Records of responses, heartbeats and drills: contacts, schedules, policies and expectations.
 
 use super::{AT_MS, id, name, occurrence, rule};
 use crate::domain::{
-    Clause, Contact, ContactMethod, EscalationPlan, EscalationPolicy, EscalationStep,
-    EscalationTarget, EventId, Expectation, Heartbeat, HeartbeatEvent, HoldKind, Occurrence,
-    OpenAlarm, PagedContact, PagedReceiver, Query, QueuedMethod, Response, ResponseState, Rule,
-    Schedule, Severity,
+    Clause, Contact, ContactMethod, Drill, DrillEvent, DrillResult, DrillRun, EscalationPlan,
+    EscalationPolicy, EscalationStep, EscalationTarget, EventId, Expectation, Heartbeat,
+    HeartbeatEvent, HoldKind, Occurrence, OpenAlarm, PagedContact, PagedReceiver, Query,
+    QueuedMethod, Response, ResponseState, Rule, Schedule, Severity,
     calendar::{Window, WindowText, parse_date_time},
     heartbeat::{ExpectedWindow, HeartbeatRun},
     schedule::{Layer, Override, Slot},
@@ -334,5 +334,58 @@ pub fn running_expectation() -> Expectation {
             is_over: true,
         }),
         ..expectation()
+    }
+}
+
+/// Returns a drill with every field set: one run is in progress, and one was acknowledged.
+pub fn drill(called: &str) -> Drill {
+    Drill {
+        id: id(79),
+        name: name(called),
+        description: "does the phone ring".into(),
+        tags: vec!["team:db".into()],
+        enabled: true,
+        cron: String::new(),
+        time_zone: String::new(),
+        every_ms: 604_800_000,
+        event: DrillEvent {
+            name: "shop down".into(),
+            kind: "drill".into(),
+            severity: Severity::Critical,
+            summary: "acknowledge this".into(),
+            dimensions: [("service".to_owned(), "shop".to_owned())].into(),
+        },
+        acknowledge_ms: 900_000,
+        failed_severity: Severity::Error,
+        due_ms: Some(AT_MS + 604_800_000),
+        runs: vec![
+            DrillRun {
+                start_ms: Some(AT_MS - 604_800_000),
+                event: Some(EventId::from_bytes([8; 20])),
+                since_service_ms: Some(1_000),
+                acknowledged_by: "ana".into(),
+                acknowledged_after_ms: Some(42_000),
+                ..DrillRun::new(AT_MS - 604_800_000, DrillResult::Acknowledged, "")
+            },
+            DrillRun {
+                start_ms: Some(AT_MS),
+                event: Some(EventId::from_bytes([9; 20])),
+                ..DrillRun::new(AT_MS, DrillResult::Running, "")
+            },
+        ],
+        revision: 3,
+        create_ms: AT_MS - 604_800_001,
+        update_ms: AT_MS - 604_800_000,
+    }
+}
+
+/// Returns a drill with a cron expression whose last run was skipped.
+pub fn cron_drill(called: &str) -> Drill {
+    Drill {
+        cron: "30 10 * * tue".into(),
+        time_zone: "Europe/Berlin".into(),
+        every_ms: 0,
+        runs: vec![DrillRun::new(AT_MS, DrillResult::Skipped, "too late")],
+        ..drill(called)
     }
 }

@@ -86,6 +86,7 @@ pub(super) fn confirm_delete(model: &mut Model) {
             Kind::Mapping => "Requests to it will be rejected.",
             Kind::Heartbeat => "Beats are no longer expected, and its open events are closed.",
             Kind::Enrichment => "Open events lose its values when they are sent again.",
+            Kind::Drill => "No further runs start, and its open events are closed.",
             Kind::Inhibition => "Held notifications are evaluated immediately.",
             Kind::Silence => "It ends; held notifications are evaluated immediately.",
             _ => "Not used by any rule.",

@@ -1,4 +1,4 @@
-//! On-call actions: acknowledgements, escalations and overrides.
+//! On-call actions: acknowledgements, escalations, overrides and drills.
 
 use bellwether_proto::v1;
 use serde_json::json;
@@ -81,6 +81,18 @@ pub(super) fn confirm_escalate(model: &mut Model) {
     let title = format!("Run the next step for {event}?");
     let words = "Notifies the receivers of the next step now.";
     let confirm = Confirm::new(title, "Escalate", then);
+    show_question(model, confirm.line(Token::Text, words));
+}
+
+pub(super) fn confirm_run_drill(model: &mut Model) {
+    let Some(name) = model.target_name(Kind::Drill) else {
+        return;
+    };
+    let request = v1::RunDrillRequest { name: name.clone() };
+    let call = Call::from_request("DrillService", &request).into_write(parse_empty);
+    let then = write_consequence(call, format!("drill {name} started"));
+    let confirm = Confirm::new(format!("Run drill {name} now?"), "Run", then);
+    let words = "Pages the person on call, as a real event does.";
     show_question(model, confirm.line(Token::Text, words));
 }
 

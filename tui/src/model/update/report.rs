@@ -256,7 +256,8 @@ fn inquiry_for(object: &Object, what: &str) -> Option<(String, Inquiry)> {
         | Kind::Contact
         | Kind::Schedule
         | Kind::Policy
-        | Kind::Response => return None,
+        | Kind::Response
+        | Kind::Drill => return None,
     };
     Some((format!("{word} of {what}{name}"), inquiry))
 }

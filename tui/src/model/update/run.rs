@@ -123,6 +123,7 @@ fn act_on_selected(model: &mut Model, action: Action, effects: &mut Vec<Effect>)
         Action::RevokeFeed => on_call::revoke_feed(model),
         Action::ForgetExpectation => heartbeats::prompt_forget(model),
         Action::RotateHeartbeat => heartbeats::confirm_rotate(model),
+        Action::RunDrill => on_call::confirm_run_drill(model),
         Action::AcknowledgeGroup => {
             confirm::confirm_group_change(model, &StatusChange::Acknowledged(true));
         }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::{
     decide::time_format::format_time,
     domain::{
-        Expectation, Heartbeat, HeartbeatEvent, NO_SNIPPETS, TemplateLanguage, hold::SharedValue,
-        is_reserved_key,
+        Expectation, Heartbeat, HeartbeatEvent, NO_SNIPPETS, TemplateLanguage, drill::DRILL,
+        hold::SharedValue, is_reserved_key,
     },
     message::template_violation,
     template::{AnyTemplate, Budget, Escape, Template, Variables},
@@ -91,7 +91,7 @@ impl AlarmTexts {
         for (key, value) in label_values(&expected.values) {
             dimensions.insert(key.to_owned(), value.to_owned());
         }
-        dimensions.retain(|key, value| !is_reserved_key(key, value));
+        dimensions.retain(|key, value| !is_reserved_key(key, value) && key != DRILL);
         dimensions.insert(NAMED.to_owned(), heartbeat.name.to_string());
         let summary = render(&self.summary, TEXT_CHARACTERS_MAX);
         let summary = summary.unwrap_or_else(|| describe_alarm(heartbeat, expected, facts));

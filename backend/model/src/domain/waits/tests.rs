@@ -20,6 +20,8 @@ const OTHERS: &[(&str, &str)] = &[
     ("Destination", "create_ms update_ms"),
     ("DigestContent", "start_ms end_ms"),
     ("DigestItem", "at_ms"),
+    ("Drill", "create_ms update_ms"),
+    ("DrillRun", "due_ms start_ms"),
     ("EarlierOccurrence", "end_ms length_ms"),
     ("EnrichmentTable", "create_ms update_ms"),
     ("EscalationPolicy", "create_ms update_ms"),
@@ -57,6 +59,8 @@ const OTHERS: &[(&str, &str)] = &[
     ("Silence", "start_ms end_ms"),
     // Durations.
     ("ContactMethod", "after_ms"),
+    ("Drill", "every_ms"),
+    ("DrillRun", "acknowledged_after_ms"),
     ("EscalationPlan", "ack_timeout_ms"),
     ("EscalationStep", "wait_ms"),
     ("FlappingLimits", "window_ms settle_ms"),
@@ -68,6 +72,8 @@ const OTHERS: &[(&str, &str)] = &[
     ("Rule", "delay_ms auto_pause_ms"),
     ("Silence", "expire_when_idle_ms warn_before_ms"),
     // Service time, which clock steps do not move, and the wall-clock times shown with it.
+    ("Drill", "acknowledge_ms"),
+    ("DrillRun", "since_service_ms"),
     ("Expectation", "beat_service_ms run_ms gaps_ms"),
     ("ExpectedWindow", "length_ms service_ms slack_ms"),
     ("HeartbeatRun", "since_service_ms start_service_ms start_ms"),
@@ -156,6 +162,7 @@ fn all_moved() -> Times {
     moved(&samples::budget_window(), &mut times);
     moved(&samples::group(), &mut times);
     moved(&samples::receipt(), &mut times);
+    moved(&samples::drill("weekly page"), &mut times);
     for health in [samples::asking_health(), samples::alternating_health()] {
         moved(&health, &mut times);
     }

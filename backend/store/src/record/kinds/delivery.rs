@@ -101,7 +101,8 @@ impl Record for Delivery {
         }
         let is_shadowed = self.state == DeliveryState::Shadowed;
         // A digest represents notifications that are counted themselves.
-        let is_notification = !self.test && !is_shadowed && self.content.digest.is_none();
+        let is_test = self.test || self.content.is_drill();
+        let is_notification = !is_test && !is_shadowed && self.content.digest.is_none();
         if is_notification {
             let destination = Key::new().id(self.destination).id(self.id);
             entries.push(entry(Index::NotificationByDestination, destination));

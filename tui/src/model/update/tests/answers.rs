@@ -22,6 +22,7 @@ pub(super) fn object(kind: Kind) -> Object {
         Kind::Enrichment => {
             json!({"name": "x", "matchFields": ["host"], "csv": "host,team", "etag": "1"})
         }
+        Kind::Drill => json!({"name": "w", "every": "86400s", "etag": "1"}),
         Kind::View => json!({"name": "v", "filter": "severity=critical", "etag": "1"}),
         Kind::Group => json!({"id": "g", "ruleName": "r"}),
         Kind::Pending => json!({"ruleName": "r", "occurrenceId": "e:1"}),
