@@ -35,22 +35,9 @@ async fn find(rest: &Rest, filter: &str) -> Vec<Value> {
     found["results"].as_array().cloned().unwrap_or_default()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn values_are_set_for_every_protocol_and_the_identity_is_unchanged() {
-    let mut world = World::start();
+/// Sends events over REST, gRPC, Alertmanager's API, a mapping and OpenTelemetry.
+async fn send_with_each_protocol(world: &World) {
     let rest = world.rest();
-    send(&rest, &[event("before", "db-1")]).await;
-    let hosts = table(
-        "hosts",
-        "host,team,runbook\ndb-*,databases,https://wiki/db\n",
-    );
-    let made = rest.post(TABLES, &hosts).await.ok()["enrichment"].clone();
-    assert_eq!(made["enabled"], true);
-    let services = json!({"name": "services", "enabled": true, "matchFields": ["service.name"],
-        "csv": "service.name,team\nshop,databases"});
-    rest.post(TABLES, &services).await.ok();
-
-    // REST, gRPC, Alertmanager, and OpenTelemetry.
     let mut sent = event("rest", "DB-1");
     sent["metadataFields"] = json!({"runbook": "https://mine"});
     send(&rest, &[sent, event("rest", "web-1")]).await;
@@ -73,6 +60,24 @@ async fn values_are_set_for_every_protocol_and_the_identity_is_unchanged() {
     let logs = json!({"resourceLogs": [{"resource": resource,
         "scopeLogs": [{"logRecords": [record]}]}]});
     assert_eq!(rest.post("/v1/logs", &logs).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_are_set_for_every_protocol_and_the_identity_is_unchanged() {
+    let mut world = World::start();
+    let rest = world.rest();
+    send(&rest, &[event("before", "db-1")]).await;
+    let hosts = table(
+        "hosts",
+        "host,team,runbook\ndb-*,databases,https://wiki/db\n",
+    );
+    let made = rest.post(TABLES, &hosts).await.ok()["enrichment"].clone();
+    assert_eq!(made["enabled"], true);
+    let services = json!({"name": "services", "enabled": true, "matchFields": ["service.name"],
+        "csv": "service.name,team\nshop,databases"});
+    rest.post(TABLES, &services).await.ok();
+
+    send_with_each_protocol(&world).await;
     let found = find(&rest, "team=databases").await;
     let names = found.iter().map(|it| it["name"].as_str().unwrap());
     let names: BTreeSet<_> = names.collect();

@@ -366,7 +366,7 @@ actions! {
         Go(Mapping) ["gx", "<A-8>"] in ANYWHERE, Requirement::None, 0
             "mappings": "Go to Mappings: webhooks from any service as events";
         Go(Enrichment) ["gE"] in ANYWHERE, Requirement::None, 0
-            "enrichments": "Go to Enrichment tables: metadata added to events";
+            "enrichments": "Go to Enrichments: metadata added to events";
         Go(Group) ["gu", "<A-7>"] in ANYWHERE, Requirement::None, 0
             "groups": "Go to Groups: events that share one message";
         Go(Pending) ["gp", "<A-6>"] in ANYWHERE, Requirement::None, 0
