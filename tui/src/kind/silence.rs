@@ -95,12 +95,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Rules to silence. Empty: all. Enter opens a list.",
         ),
         FieldSpec::new(
-            "destinationNames",
-            "Destinations",
-            FieldKind::Names(Kind::Destination),
-            "Only messages to these destinations. Empty: to all. Enter opens a list.",
-        ),
-        FieldSpec::new(
             "span.startTime",
             "From",
             FieldKind::Time,
@@ -117,6 +111,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Calendar",
             FieldKind::Text,
             "Active during this calendar's windows, instead of from and until.",
+        ),
+        FieldSpec::new(
+            "destinationNames",
+            "Destinations",
+            FieldKind::Names(Kind::Destination),
+            "Only messages to these destinations. Empty: to all. Enter opens a list.",
         ),
         FieldSpec::new(
             "expireWhenIdle",

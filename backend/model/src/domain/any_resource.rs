@@ -46,7 +46,7 @@ macro_rules! each_documented {
                 names Calendar by active_calendar;
                 names Policy by escalation_policy;
             }
-            15 drill Drill(Drill) { tags |it| &it.tags; }
+            16 drill Drill(Drill) { tags |it| &it.tags; }
         }
     };
 }
