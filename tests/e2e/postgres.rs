@@ -427,18 +427,18 @@ async fn migration_that_removes_a_running_node_requires_force() {
     };
     let world = database.world();
     let migrate = |flags: &[&str]| store(&world.data_dir(), &[&["migrate"], flags].concat());
-    set_layout(&database, 10);
+    set_layout(&database, 11);
     let refused = "nodes of another version are running: one;";
     assert_refused(migrate(&["--if-stopped"]), refused);
     assert_refused(migrate(&[]), refused);
     assert_refused(migrate(&[]), "or use --force");
     let found = "SELECT version FROM bellwether.layout";
-    assert_eq!(database.server.execute(found), "10", "it was migrated");
-    let added = "DROP TABLE bellwether.delivery_by_thread, bellwether.own_event";
+    assert_eq!(database.server.execute(found), "11", "it was migrated");
+    let added = "DROP TABLE bellwether.enrichment_table, bellwether.drill";
     database.server.execute(added);
     let migrated = process::run(migrate(&["--force"]));
     assert!(migrated.status.success(), "{migrated:?}");
-    assert_eq!(database.server.execute(found), "11");
+    assert_eq!(database.server.execute(found), "12");
     // If no migration is required, running nodes do not matter.
     let migrated = process::run(migrate(&["--if-stopped"]));
     assert!(migrated.status.success(), "{migrated:?}");
