@@ -66,6 +66,7 @@ async fn filled_disk() -> Ground {
     changes.insert(&samples::mapping("statuspage"));
     changes.insert(&samples::view("databases"));
     changes.insert(&samples::enrichment("hosts"));
+    changes.insert(&samples::drill("weekly page"));
     changes.insert(&samples::settings());
     add_heartbeats(&mut changes);
     add_on_call(&mut changes);

@@ -80,6 +80,11 @@ const WITHOUT_FORM: [(Kind, &str, &str); 3] = [
         "type.webhook.plainHeaders",
         "which headers are shown; `$EDITOR` has it",
     ),
+    (
+        Kind::Destination,
+        "type.webhook.onClear.goneClause",
+        "the service accepts it only in `onUpdate`",
+    ),
 ];
 
 /// Collects the JSON paths of all fields that callers may set in a message and its nested messages.
