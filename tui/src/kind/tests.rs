@@ -64,7 +64,7 @@ fn every_form_field_exists_in_its_message() {
 /// `google.api.FieldBehavior.OUTPUT_ONLY`.
 const OUTPUT_ONLY: i32 = 3;
 const WHOLE: [&str; 1] = [".bellwether.v1.Clause"];
-const WITHOUT_FORM: [(Kind, &str, &str); 3] = [
+const WITHOUT_FORM: [(Kind, &str, &str); 4] = [
     (
         Kind::Destination,
         "etag",
