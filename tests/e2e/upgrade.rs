@@ -11,7 +11,7 @@ use bellwether_tests::{
 };
 use serde_json::{Value, json};
 
-const RELEASES: [&str; 1] = ["0.1.0"];
+const RELEASES: [&str; 2] = ["0.1.0", "0.2.0"];
 /// Settings with which no record expires, whatever its age.
 const SETTINGS: &str = "[lifetime]\nerror_age_max = \"0s\"\nwarning_age_max = \"0s\"\n\
     info_age_max = \"0s\"\nretention = \"0s\"\n[delivery]\nretention = \"36500d\"\n";
