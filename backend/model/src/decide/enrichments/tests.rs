@@ -135,14 +135,18 @@ fn values_beyond_the_total_size_are_omitted() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn invalid_table_is_rejected_with_line_and_column() {
     let many = |count: usize| {
-        let rows = (0..count).map(|at| format!("h{at},t\n"));
-        format!("host,team\n{}", rows.collect::<String>())
+        let rows: Vec<_> = (0..count).map(|at| format!("h{at},t\n")).collect();
+        format!("host,team\n{}", rows.concat())
     };
-    let prefixes = (1..=65).map(|at| format!("{}*,t\n", "h".repeat(at)));
-    let prefixes = format!("host,team\n{}", prefixes.collect::<String>());
-    let wide = (0..20).map(|at| format!(",c{at}")).collect::<String>();
+    let prefixes: Vec<_> = (1..=65)
+        .map(|at| format!("{}*,t\n", "h".repeat(at)))
+        .collect();
+    let prefixes = format!("host,team\n{}", prefixes.concat());
+    let columns: Vec<_> = (0..20).map(|at| format!(",c{at}")).collect();
+    let wide = columns.concat();
     let table_of: [(&[&str], &str, &str); 20] = [
         (&[], "host,team\na,b", "has 0 fields; expected 1 to 4"),
         (&["severity"], "severity,team\na,b", "cannot be `severity`"),
