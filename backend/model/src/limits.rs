@@ -37,7 +37,7 @@ pub const EVENT_NAME_BYTES_MAX: usize = 256;
 /// Time after the end of a condition during which a report of it by another reporter counts as
 /// late. Also the maximum lead of a reporter's clock. In milliseconds.
 pub const REPORT_LATE_MAX_MS: i64 = 150_000;
-/// Delay from which a due run of a drill is skipped instead of started, in milliseconds.
+/// The delay of a due run of a drill from which the run is skipped, in milliseconds.
 pub const DRILL_LATE_MAX_MS: i64 = 3_600_000;
 pub const HISTORY_MAX: usize = 100;
 /// Maximum number of receivers notified by a response in all its rounds.

@@ -86,7 +86,7 @@ pub fn check_source(event: &IncomingEvent) -> Vec<Violation> {
         .collect()
 }
 
-/// Like [`check_source`], for an event of a sender, which cannot be part of a drill.
+/// Like [`check_source`], and rejects the dimension of drills, which senders must not set.
 pub fn check_sender(event: &IncomingEvent) -> Vec<Violation> {
     let mut violations = check_source(event);
     if event.dimensions.contains_key(DRILL) {
