@@ -4,17 +4,19 @@ use std::{
     collections::BTreeSet,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
 };
 
 use bellwether_tests::{wire::Wire, world::World};
 use serde_json::{Value, json};
-use tokio::{task::JoinSet, time::sleep};
+use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{PUT, SEARCH, event, in_seconds, send, stored, with};
 
 const PAGES_MAX: usize = 3_000;
+/// Requests that repeat events, for each page that is read.
+const REPEATS_PER_PAGE: usize = 4;
 
 const ORDERS: [(&str, &str); 6] = [
     ("lastSeen", "SORT_ORDER_DESC"),
@@ -27,9 +29,21 @@ const ORDERS: [(&str, &str); 6] = [
 
 /// Returns the ids of the occurrences on each page of a query.
 async fn walk(wire: &Wire, query: &Value, size: usize) -> Vec<Vec<String>> {
+    walk_during(&Semaphore::new(0), wire, query, size).await
+}
+
+/// Like [`walk`], while other tasks repeat events: each page permits some requests, so that their
+/// number does not depend on the speed of the machine.
+async fn walk_during(
+    permits: &Semaphore,
+    wire: &Wire,
+    query: &Value,
+    size: usize,
+) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
     let mut cursor = String::new();
     loop {
+        permits.add_permits(REPEATS_PER_PAGE);
         let page = json!({"limit": size, "cursor": cursor});
         let query = with(query, &json!({"pageInput": page}));
         let answer = wire.ok(SEARCH, &json!({"query": query})).await;
@@ -110,21 +124,25 @@ async fn equal_sort_values_are_ordered_by_start_and_id() {
     }
 }
 
-/// Repeats events until stopped, sometimes with another severity.
-async fn repeat(wire: Wire, hosts: Vec<String>, stop: Arc<AtomicBool>, repeated: Arc<AtomicUsize>) {
+/// Repeats events as permitted, sometimes with another severity.
+async fn repeat(
+    wire: Wire,
+    hosts: Vec<String>,
+    permits: Arc<Semaphore>,
+    repeated: Arc<AtomicUsize>,
+) {
     const AT_ONCE: usize = 10;
     for turn in 0.. {
-        if stop.load(Ordering::Relaxed) {
+        let Ok(permit) = permits.acquire().await else {
             return;
-        }
+        };
+        permit.forget();
         let events = (turn * AT_ONCE..).take(AT_ONCE).map(|place| {
             let severity = json!({"severity": 1 + place / 7 % 5});
             with(&event(&hosts[place % hosts.len()]), &severity)
         });
         send(&wire, &events.collect::<Vec<_>>()).await;
         repeated.fetch_add(AT_ONCE, Ordering::Relaxed);
-        // Leave time for paging on a machine with few cores.
-        sleep(std::time::Duration::from_millis(10)).await;
     }
 }
 
@@ -153,20 +171,21 @@ async fn paging_ends_and_misses_no_event_during_updates() {
     let all: BTreeSet<_> = starts.iter().collect();
     assert_eq!(all.len(), hosts.len());
 
-    let stop = Arc::new(AtomicBool::new(false));
+    let permits = Arc::new(Semaphore::new(0));
     let repeated = Arc::new(AtomicUsize::new(0));
     let mut senders = JoinSet::new();
     for (number, own) in hosts.chunks(150).enumerate() {
         let wire = wires[number % wires.len()].clone();
-        let (stop, repeated) = (Arc::clone(&stop), Arc::clone(&repeated));
-        senders.spawn(repeat(wire, own.to_vec(), stop, repeated));
+        let (permits, repeated) = (Arc::clone(&permits), Arc::clone(&repeated));
+        senders.spawn(repeat(wire, own.to_vec(), permits, repeated));
     }
     for number in 0..walks {
         let (field, order) = ORDERS[number % ORDERS.len()];
         let size = SIZES[number / ORDERS.len() % SIZES.len()];
         let wire = &wires[(number + number / ORDERS.len()) % wires.len()];
         let before = repeated.load(Ordering::Relaxed);
-        let pages = walk(wire, &sorted_by(field, order), size).await;
+        let query = sorted_by(field, order);
+        let pages = walk_during(&permits, wire, &query, size).await;
         let meanwhile = repeated.load(Ordering::Relaxed) - before;
         let case = format!(
             "{}: {field} {order} by {size}, {} pages, {meanwhile} repeated meanwhile",
@@ -189,7 +208,7 @@ async fn paging_ends_and_misses_no_event_during_updates() {
             assert_eq!(shown, starts, "{case}: starts never move");
         }
     }
-    stop.store(true, Ordering::Relaxed);
+    permits.close();
     while let Some(ended) = senders.join_next().await {
         ended.expect("a sender");
     }
