@@ -40,6 +40,8 @@ struct Model {
     severity: Severity,
     status: Option<Status>,
     acknowledged: bool,
+    /// The severity at the last acknowledgement. Acknowledging a higher one again is a change.
+    acknowledged_severity: Option<Severity>,
     now: i64,
     opened_at: Option<i64>,
     closing_sent: bool,
@@ -64,14 +66,18 @@ impl Model {
         match act {
             Act::Wait(seconds) => self.now += seconds,
             Act::Enable(on) => self.enabled = on,
-            Act::Acknowledge(flag) => self.acknowledged = flag,
+            Act::Acknowledge(flag) => {
+                self.acknowledged = flag;
+                self.acknowledged_severity = flag.then_some(self.severity);
+            }
             Act::Status(status) => self.status = Some(status),
             Act::Event(severity, status) => {
                 let ended = self.status == Some(Status::Closed) && status != Some(Status::Closed);
                 if self.status.is_none() || ended {
                     self.status = Some(status.unwrap_or(Status::Open));
                     self.severity = severity.unwrap_or(Severity::Info);
-                    (self.acknowledged, self.opened_at, self.closing_sent) = (false, None, false);
+                    (self.acknowledged, self.acknowledged_severity) = (false, None);
+                    (self.opened_at, self.closing_sent) = (None, false);
                     return self.open(is_event);
                 }
                 self.severity = severity.unwrap_or(self.severity);
@@ -173,6 +179,7 @@ proptest! {
             severity: Severity::Info,
             status: None,
             acknowledged: false,
+            acknowledged_severity: None,
             now: 0,
             opened_at: None,
             closing_sent: false,
