@@ -48,6 +48,8 @@ pub struct LoadedEnrichment {
     by_prefix: HashMap<Box<str>, RowPosition>,
     /// The lengths of the prefixes, longest first.
     prefix_lengths: BTreeSet<Reverse<usize>>,
+    /// The cells of all rows after the first.
+    rows: Vec<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -57,12 +59,12 @@ struct Column {
     is_match: bool,
 }
 
-/// The position of a row in the CSV.
+/// The position of a row in its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowPosition {
     /// The line that the row starts at; the first line is 1.
     pub line: usize,
-    start: usize,
+    index: usize,
 }
 
 /// A row that matches an occurrence, with its effect.
@@ -115,6 +117,7 @@ impl Enrichments {
                 traced = row.map(|row| {
                     let set = &occurrence.enriched[first..];
                     let values = table.row_values(row);
+                    let values = values.map(|(key, value)| (key.to_owned(), value.to_owned()));
                     let (values, kept) = values.partition(|(key, _)| set.contains(key));
                     AppliedRow { row, values, kept }
                 });
@@ -144,6 +147,7 @@ impl LoadedEnrichment {
             exact: HashMap::new(),
             by_prefix: HashMap::new(),
             prefix_lengths: BTreeSet::new(),
+            rows: Vec::new(),
         };
         if violations.is_empty() {
             let errors = loaded.read_rows();
@@ -168,7 +172,7 @@ impl LoadedEnrichment {
     /// Reads the columns and the rows. Returns the first errors.
     fn read_rows(&mut self) -> Vec<String> {
         let csv = std::mem::take(&mut self.table.csv);
-        let mut rows = CsvRows::new(&csv, 0);
+        let mut rows = CsvRows::new(&csv);
         let mut errors = match rows.next() {
             None => vec!["is required: a row with the names of the columns, and rows".to_owned()],
             Some(Err(error)) => vec![error],
@@ -178,7 +182,7 @@ impl LoadedEnrichment {
             if self.columns.is_empty() || errors.len() >= ENRICHMENT_ERRORS_MAX {
                 break;
             }
-            errors.extend(row.and_then(|it| self.add_row(&it)).err());
+            errors.extend(row.and_then(|it| self.add_row(it)).err());
             if let Some(error) = self.exceeded_limit() {
                 errors.push(error);
                 break;
@@ -223,7 +227,7 @@ impl LoadedEnrichment {
         errors
     }
 
-    fn add_row(&mut self, row: &CsvRow) -> Result<(), String> {
+    fn add_row(&mut self, row: CsvRow) -> Result<(), String> {
         let line = row.line;
         let (count, columns) = (row.cells.len(), self.columns.len());
         if count != columns {
@@ -247,13 +251,14 @@ impl LoadedEnrichment {
             }
             None => (&mut self.exact, key.as_str()),
         };
-        let start = row.start;
-        if let Some(earlier) = rows.insert(key.into(), RowPosition { line, start }) {
+        let index = self.rows.len();
+        if let Some(earlier) = rows.insert(key.into(), RowPosition { line, index }) {
             let earlier = earlier.line;
             return Err(format!(
                 "line {line}: matches the same values as line {earlier}"
             ));
         }
+        self.rows.push(row.cells);
         Ok(())
     }
 
@@ -296,25 +301,21 @@ impl LoadedEnrichment {
         for (key, value) in self.row_values(row) {
             let bytes = key.len() + value.len();
             let (dimensions, metadata) = (&occurrence.dimensions, &mut occurrence.metadata);
-            if bytes <= *left_bytes
-                && !dimensions.contains_key(&key)
-                && !metadata.contains_key(&key)
+            if bytes <= *left_bytes && !dimensions.contains_key(key) && !metadata.contains_key(key)
             {
                 *left_bytes -= bytes;
-                metadata.insert(key.clone(), Value::Text(value));
-                occurrence.enriched.push(key);
+                metadata.insert(key.to_owned(), Value::Text(value.to_owned()));
+                occurrence.enriched.push(key.to_owned());
             }
         }
         Some(row)
     }
 
     /// Returns the metadata fields and values of a row.
-    fn row_values(&self, row: RowPosition) -> impl Iterator<Item = (String, String)> {
-        let row = CsvRows::new(&self.table.csv, row.start).next();
-        let cells = row.and_then(Result::ok).map(|it| it.cells);
-        let cells = cells.into_iter().flatten().zip(&self.columns);
+    fn row_values(&self, row: RowPosition) -> impl Iterator<Item = (&str, &str)> {
+        let cells = self.rows[row.index].iter().zip(&self.columns);
         let set = cells.filter(|(value, column)| !column.is_match && !value.is_empty());
-        set.map(|(value, column)| (column.name.clone(), value))
+        set.map(|(value, column)| (column.name.as_str(), value.as_str()))
     }
 }
 

@@ -6,8 +6,6 @@ const QUOTE: char = '"';
 pub(super) struct CsvRow {
     /// The line that the row starts at; the first line is 1.
     pub(super) line: usize,
-    /// The position of the row in the text, in bytes.
-    pub(super) start: usize,
     /// The cells, without spaces around them.
     pub(super) cells: Vec<String>,
 }
@@ -21,13 +19,9 @@ pub(super) struct CsvRows<'a> {
 }
 
 impl<'a> CsvRows<'a> {
-    /// Reads from the position of a row. Lines are counted from there.
-    pub(super) fn new(text: &'a str, start: usize) -> Self {
-        Self {
-            text,
-            at: start,
-            line: 1,
-        }
+    pub(super) fn new(text: &'a str) -> Self {
+        let (at, line) = (0, 1);
+        Self { text, at, line }
     }
 
     /// Reads a cell and its separator. Returns whether the cell is the last one of its row.
@@ -67,7 +61,7 @@ impl Iterator for CsvRows<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.at < self.text.len() {
-            let (line, start) = (self.line, self.at);
+            let line = self.line;
             let mut cells = Vec::new();
             loop {
                 match self.read_cell() {
@@ -84,7 +78,7 @@ impl Iterator for CsvRows<'_> {
                 }
             }
             if cells.iter().any(|it| !it.is_empty()) {
-                return Some(Ok(CsvRow { line, start, cells }));
+                return Some(Ok(CsvRow { line, cells }));
             }
         }
         None
@@ -96,7 +90,7 @@ mod tests {
     use super::*;
 
     fn cells(text: &str) -> Vec<(usize, Vec<String>)> {
-        let rows = CsvRows::new(text, 0).map(Result::unwrap);
+        let rows = CsvRows::new(text).map(Result::unwrap);
         rows.map(|it| (it.line, it.cells)).collect()
     }
 
@@ -119,23 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn row_is_read_again_from_its_position() {
-        let text = "a,b\n\"1\n2\",3\n4,5";
-        let rows: Vec<_> = CsvRows::new(text, 0).map(Result::unwrap).collect();
-        for row in rows {
-            let again = CsvRows::new(text, row.start).next().unwrap().unwrap();
-            assert_eq!(again.cells, row.cells);
-        }
-    }
-
-    #[test]
     fn invalid_quotes_are_rejected_with_the_line() {
         for (text, error) in [
             ("a\n\"b", "line 2: a quote is not closed"),
             ("\"", "line 1: a quote is not closed"),
             ("a\n\nb,\"c\"d\n", "line 3: text follows a closing quote"),
         ] {
-            let found = CsvRows::new(text, 0).find_map(Result::err);
+            let found = CsvRows::new(text).find_map(Result::err);
             assert_eq!(found.as_deref(), Some(error));
         }
     }
