@@ -180,12 +180,12 @@ impl Backend {
                 work.add("certificate watch", |stop| certificate.run(tls, stop));
             }
             let mut work = work.start(&stopping);
-            let service = listener::CallServer {
+            let service = Arc::new(listener::CallServer {
                 services: GrpcWebLayer::new().layer(self.front),
                 cors: Arc::new(self.cors),
                 hosts: Arc::new(self.hosts),
                 metrics: self.metrics_page,
-            };
+            });
             let limits = listener::LIMITS;
             let serving = self
                 .listener

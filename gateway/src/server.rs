@@ -1,12 +1,14 @@
 //! The gateway: binding, serving and draining.
 
-use futures_util::future::BoxFuture;
 use std::{io, net::SocketAddr, sync::Arc};
 
 use bellwether_process::{
-    listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams, Tls},
+    listen::{
+        Activity, Allowance, Limits, Listener, Peer, ResponseBody, Serve, Streams, Tls, box_body,
+    },
     metrics::{MetricsPage, MetricsSource},
 };
+use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::{rt::TokioTimer, server::conn::auto};
@@ -16,7 +18,6 @@ use crate::{
     config::{Config, ConfigError, HEADER_BUFFER_BYTES},
     limits,
     request::Handler,
-    response_body::ResponseBody,
     upstream::Upstream,
 };
 
@@ -110,7 +111,7 @@ impl Gateway {
                 silence: Some(silence),
                 drain: config.drain,
             };
-            let service = Service(Arc::new(self.handler));
+            let service = Arc::new(Service(self.handler));
             self.listener
                 .serve(service, limits, self.tls, shutdown)
                 .await;
@@ -118,12 +119,10 @@ impl Gateway {
     }
 }
 
-#[derive(Debug, Clone)]
-struct Service(Arc<Handler>);
+#[derive(Debug)]
+struct Service(Handler);
 
 impl Serve for Service {
-    type Body = ResponseBody;
-
     fn http_builder(&self, streams: Streams) -> auto::Builder<Streams> {
         let mut builder = auto::Builder::new(streams);
         builder
@@ -147,12 +146,12 @@ impl Serve for Service {
         self.0.metrics.record_connection();
     }
 
-    async fn handle_request(
-        self,
+    fn handle_request(
+        self: Arc<Self>,
         request: Request<Incoming>,
         peer: Peer,
         activity: Arc<Activity>,
-    ) -> Response<ResponseBody> {
-        self.0.handle(request, peer, &activity).await
+    ) -> BoxFuture<'static, Response<ResponseBody>> {
+        Box::pin(async move { box_body(self.0.handle(request, peer, &activity).await) })
     }
 }

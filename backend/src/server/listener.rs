@@ -4,11 +4,12 @@ use std::{convert::Infallible, sync::Arc};
 
 use bellwether_process::{
     listen::{
-        Activity, Allowance, Cors, Hosts, Limits, Peer, REQUEST_ID, Serve, Streams, host_error,
-        request_id,
+        Activity, Allowance, Cors, Hosts, Limits, Peer, REQUEST_ID, ResponseBody, Serve, Streams,
+        box_body, host_error, request_id,
     },
     metrics::MetricsPage,
 };
+use futures_util::future::BoxFuture;
 use http::{HeaderMap, Request, Response, StatusCode, header::ORIGIN};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -45,7 +46,7 @@ pub(super) const LIMITS: Limits = Limits {
 };
 
 /// The services for connections: adds the caller to each call, and the request id to each response.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct CallServer<S> {
     pub(super) services: S,
     pub(super) cors: Arc<Cors>,
@@ -62,8 +63,6 @@ where
         + 'static,
     S::Future: Send + 'static,
 {
-    type Body = Body;
-
     fn http_builder(&self, streams: Streams) -> auto::Builder<Streams> {
         let mut server = auto::Builder::new(streams);
         server
@@ -84,29 +83,31 @@ where
         server
     }
 
-    async fn handle_request(
-        self,
+    fn handle_request(
+        self: Arc<Self>,
         mut request: Request<Incoming>,
         peer: Peer,
         activity: Arc<Activity>,
-    ) -> Response<Body> {
-        let id = request_id(request.headers());
-        request.headers_mut().insert(REQUEST_ID, id.clone());
-        let mut answer = self.respond(request, peer, activity).await;
-        answer.headers_mut().insert(REQUEST_ID, id);
-        answer
+    ) -> BoxFuture<'static, Response<ResponseBody>> {
+        Box::pin(async move {
+            let id = request_id(request.headers());
+            request.headers_mut().insert(REQUEST_ID, id.clone());
+            let mut answer = self.respond(request, peer, activity).await;
+            answer.headers_mut().insert(REQUEST_ID, id);
+            box_body(answer)
+        })
     }
 }
 
 impl<S> CallServer<S> {
     async fn respond(
-        self,
+        &self,
         mut request: Request<Incoming>,
         peer: Peer,
         activity: Arc<Activity>,
     ) -> Response<Body>
     where
-        S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+        S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible> + Clone,
     {
         let bare = |status, headers| {
             let mut response = Response::new(Body::default());
@@ -122,6 +123,7 @@ impl<S> CallServer<S> {
         }
         if let Some(page) = self
             .metrics
+            .as_ref()
             .filter(|_| MetricsPage::is_metrics_request(&request))
         {
             return page
@@ -129,7 +131,7 @@ impl<S> CallServer<S> {
                 .await
                 .map(|text| Body::new(Full::new(text)));
         }
-        let cors = self.cors;
+        let cors = &self.cors;
         if let Some((status, headers)) = cors.preflight(request.method(), request.headers()) {
             return bare(status, headers);
         }
@@ -139,7 +141,7 @@ impl<S> CallServer<S> {
         }
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(activity);
-        let mut response = match self.services.oneshot(request).await {
+        let mut response = match self.services.clone().oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
         };

@@ -14,10 +14,12 @@ mod peer;
 mod pool;
 mod streams;
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{error::Error, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response};
+use http_body::Body;
+use http_body_util::{BodyExt as _, combinators::UnsyncBoxBody};
 use hyper::body::Incoming;
 use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
@@ -29,10 +31,9 @@ use tokio::{
     time,
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{either::Either, sync::CancellationToken};
 
 pub use activity::Activity;
-pub use connection::TrackedBody;
 pub use connection_quota::{Allowance, network_key};
 use connection_quota::{ConnectionQuota, RegisteredConnection};
 pub use cors::{Cors, Origins};
@@ -48,12 +49,18 @@ const REFUSED_TIME: Duration = Duration::from_secs(1);
 /// Maximum bytes drained from a client after a failed handshake.
 const REFUSED_BYTES: u64 = 64 * 1024;
 
-pub trait Serve: Clone + Send + Sync + 'static {
-    type Body: http_body::Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
-        + Send
-        + Unpin
-        + 'static;
+pub type ResponseBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
 
+/// Returns the response with its body as a [`ResponseBody`].
+pub fn box_body<B>(response: Response<B>) -> Response<ResponseBody>
+where
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
+    response.map(|body| body.map_err(Into::into).boxed_unsync())
+}
+
+/// A service on connections. It is used as a trait object, so that HTTP is compiled only once.
+pub trait Serve: Send + Sync + 'static {
     /// Returns the HTTP settings of a connection; its tasks are spawned on `streams`.
     fn http_builder(&self, streams: Streams) -> auto::Builder<Streams>;
 
@@ -62,11 +69,11 @@ pub trait Serve: Clone + Send + Sync + 'static {
     /// Handles a request, which counts as in flight until its response has been sent. `activity`
     /// records other progress, such as received parts of the request body.
     fn handle_request(
-        self,
+        self: Arc<Self>,
         request: Request<Incoming>,
         peer: Peer,
         activity: Arc<Activity>,
-    ) -> impl Future<Output = Response<Self::Body>> + Send;
+    ) -> Pin<Box<dyn Future<Output = Response<ResponseBody>> + Send>>;
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -121,9 +128,9 @@ impl Listener {
     ///
     /// # Cancel safety
     /// Dropping the future closes every connection immediately.
-    pub async fn serve<S: Serve>(
+    pub async fn serve(
         self,
-        service: S,
+        service: Arc<dyn Serve>,
         limits: Limits,
         tls: Option<Tls>,
         shutdown: CancellationToken,
@@ -150,23 +157,19 @@ impl Listener {
             service.on_connection();
             let acceptor = |tls: &Tls| TlsAcceptor::from(Arc::clone(&tls.borrow().config));
             let tls = tls.as_ref().map(acceptor);
-            let (service, shutdown) = (service.clone(), shutdown.clone());
+            let (service, shutdown) = (Arc::clone(&service), shutdown.clone());
             connections.spawn(async move {
-                match tls {
-                    None => {
-                        let peer = Peer::new(peer, None);
-                        connection::serve(stream, peer, visit, service, limits, shutdown).await;
-                    }
+                let (stream, peer) = match tls {
+                    None => (Either::Left(stream), Peer::new(peer, None)),
                     Some(tls) => {
-                        if let Some(stream) =
-                            handshake(&tls, stream, &visit, limits, &shutdown).await
-                        {
-                            let shown = stream.get_ref().1.peer_certificates();
-                            let peer = Peer::new(peer, shown.and_then(<[_]>::first));
-                            connection::serve(stream, peer, visit, service, limits, shutdown).await;
-                        }
+                        let agreed = handshake(&tls, stream, &visit, limits, &shutdown).await;
+                        let Some(stream) = agreed else { return };
+                        let shown = stream.get_ref().1.peer_certificates();
+                        let peer = Peer::new(peer, shown.and_then(<[_]>::first));
+                        (Either::Right(stream), peer)
                     }
-                }
+                };
+                connection::serve(stream, peer, visit, service, limits, shutdown).await;
             });
         }
         drop(self.socket);

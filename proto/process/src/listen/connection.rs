@@ -7,18 +7,17 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use http::Request;
 use http_body::{Body, Frame, SizeHint};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::TokioIo;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    time,
-};
-use tokio_util::sync::CancellationToken;
+use tokio::{net::TcpStream, time};
+use tokio_rustls::server::TlsStream;
+use tokio_util::{either::Either, sync::CancellationToken};
 
 use super::{
-    Limits, Peer, Serve,
+    Limits, Peer, ResponseBody, Serve,
     activity::{Activity, InFlightRequest},
     connection_quota::RegisteredConnection,
     streams::Streams,
@@ -32,23 +31,21 @@ const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 ///
 /// # Cancel safety
 /// Dropping the future closes the connection and cancels its requests.
-pub(super) async fn serve<Io, S>(
-    stream: Io,
+pub(super) async fn serve(
+    stream: Either<TcpStream, TlsStream<TcpStream>>,
     peer: Peer,
     visit: RegisteredConnection,
-    service: S,
+    service: Arc<dyn Serve>,
     limits: Limits,
     shutdown: CancellationToken,
-) where
-    Io: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: Serve,
-{
+) {
     let activity = Arc::new(Activity::new(visit));
     let http = service.http_builder(Streams::default());
     let answers = {
         let activity = Arc::clone(&activity);
         service_fn(move |request: Request<Incoming>| {
-            let (activity, service, peer) = (Arc::clone(&activity), service.clone(), peer.clone());
+            let (activity, service, peer) =
+                (Arc::clone(&activity), Arc::clone(&service), peer.clone());
             let in_flight = activity.begin_request();
             async move {
                 // Rejects the request before building a response if the connection was evicted in
@@ -56,7 +53,7 @@ pub(super) async fn serve<Io, S>(
                 if activity.quota_visit().eviction_token().is_cancelled() {
                     return Err(EvictedError);
                 }
-                let response = Box::pin(service.handle_request(request, peer, activity)).await;
+                let response = service.handle_request(request, peer, activity).await;
                 Ok(response.map(|body| TrackedBody { body, in_flight }))
             }
         })
@@ -122,19 +119,19 @@ struct EvictedError;
 
 /// A response body that keeps its request in flight until it has been sent.
 #[derive(Debug)]
-pub struct TrackedBody<B> {
-    body: B,
+struct TrackedBody {
+    body: ResponseBody,
     in_flight: InFlightRequest,
 }
 
-impl<B: Body + Unpin> Body for TrackedBody<B> {
-    type Data = B::Data;
-    type Error = B::Error;
+impl Body for TrackedBody {
+    type Data = Bytes;
+    type Error = <ResponseBody as Body>::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         self.in_flight.record_activity();
         Pin::new(&mut self.body).poll_frame(context)
     }

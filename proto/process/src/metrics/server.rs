@@ -13,7 +13,9 @@ use hyper_util::{rt::TokioTimer, server::conn::auto};
 use tokio_util::sync::CancellationToken;
 
 use super::{MetricsPage, PATH};
-use crate::listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams, Tls};
+use crate::listen::{
+    Activity, Allowance, Limits, Listener, Peer, ResponseBody, Serve, Streams, Tls, box_body,
+};
 
 /// Maximum concurrent connections; Prometheus needs one or two.
 const CONNECTIONS: usize = 64;
@@ -63,7 +65,7 @@ impl MetricsServer {
         shutdown: CancellationToken,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
-            let service = Pages(self.page);
+            let service = Arc::new(Pages(self.page));
             self.listener.serve(service, LIMITS, tls, shutdown).await;
         })
     }
@@ -73,8 +75,6 @@ impl MetricsServer {
 struct Pages(Arc<MetricsPage>);
 
 impl Serve for Pages {
-    type Body = Full<Bytes>;
-
     fn http_builder(&self, streams: Streams) -> auto::Builder<Streams> {
         let mut server = auto::Builder::new(streams);
         server
@@ -85,13 +85,13 @@ impl Serve for Pages {
         server
     }
 
-    async fn handle_request(
-        self,
+    fn handle_request(
+        self: Arc<Self>,
         request: Request<Incoming>,
         _peer: Peer,
         _activity: Arc<Activity>,
-    ) -> Response<Full<Bytes>> {
-        self.0.handle(&request).await.map(Full::new)
+    ) -> Pin<Box<dyn Future<Output = Response<ResponseBody>> + Send>> {
+        Box::pin(async move { box_body(self.0.handle(&request).await.map(Full::new)) })
     }
 }
 
