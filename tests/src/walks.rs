@@ -3,7 +3,7 @@
 //! length. `BELLWETHER_TEST_LENGTH=million` is for tests that are started manually: `just million`.
 
 /// Each walk with its default and its full length.
-const WALKS: [(&str, u64, u64); 18] = [
+const WALKS: [(&str, u64, u64); 21] = [
     // Times of clock steps in each direction: before, during and after a beat.
     ("BELLWETHER_CLOCK_STEPS", 1, 3),
     // For walks with clock changes: the first store, the steps per walk, and the number of walks.
@@ -21,16 +21,21 @@ const WALKS: [(&str, u64, u64); 18] = [
     ("BELLWETHER_FLIPS", 50, 100),
     // Runs of a store that end in power failures.
     ("BELLWETHER_POWER_LIVES", 300, 2_000),
+    // Half hours of simulated paging.
+    ("BELLWETHER_PAGING_HALF_HOURS", 1, 4),
     // Acknowledgements concurrent with an escalation step.
     ("BELLWETHER_RACES", 100, 1_000),
+    // Moments during a review at which a silence ends.
+    ("BELLWETHER_REVIEW_MOMENTS", 60, 300),
     // Random schedules.
     ("BELLWETHER_SCHEDULES", 300, 10_000),
     // Walks through pages during writes.
     ("BELLWETHER_SEARCH_WALKS", 30, 100),
     // Events whose statistics are compared with the lists.
     ("BELLWETHER_STATISTICS", 2_000, 12_000),
-    // Simulated hours, and the first seed.
+    // Simulated hours, the events per step (1 to twice as many), and the first seed.
     ("BELLWETHER_SIMULATIONS", 1, 1),
+    ("BELLWETHER_SIMULATED_EVENTS", 20, 30),
     ("BELLWETHER_SIMULATION_SEED", 1, 1),
     // Random alert sequences over pairs of senders, and the first seed.
     ("BELLWETHER_TEST_REPORTS", 5, 50),

@@ -172,11 +172,17 @@ impl Hours {
         let now_ms = self.clock.now_ms();
         let severities = [Severity::Warning, Severity::Error, Severity::Critical];
         let severity = severities[self.random.random_range(0..severities.len())];
-        let steps = self.steps().await;
+        let known = self.hosts.get(&host).copied();
+        let step_count = match known {
+            Some(open) if open.is_open && severity > open.most_severe => {
+                let steps = self.steps().await;
+                steps.get(&(host, open.occurrence)).map_or(0, Vec::len)
+            }
+            _ => 0,
+        };
         let events = vec![event(host, status, severity, now_ms)];
         let submitted = self.service.intake().submit(events, None).await.unwrap();
         assert!(submitted.failed.is_empty());
-        let known = self.hosts.get(&host).copied();
         match (status, known) {
             (Status::Closed, Some(host_is)) => {
                 let closed = HostState {
@@ -189,7 +195,6 @@ impl Hours {
                 paused.push(now_ms);
             }
             (_, Some(open)) if open.is_open && severity > open.most_severe => {
-                let step_count = steps.get(&(host, open.occurrence)).map_or(0, Vec::len);
                 let worse = HostState {
                     most_severe: severity,
                     paging_ms: Some(now_ms),
@@ -446,13 +451,13 @@ fn occurrence_key(delivery: &Delivery) -> (usize, u32) {
     (host, occurrence.number)
 }
 
-async fn hours(ground: impl AsyncFn() -> Option<Ground>, half_hours: i64) {
+async fn hours(ground: impl AsyncFn() -> Option<Ground>, half_hours: u64) {
     let first = walk_length("BELLWETHER_SIMULATION_SEED");
     for seed in first..first + walk_length("BELLWETHER_SIMULATIONS") {
         let Some(ground) = ground().await else { return };
         eprintln!("BELLWETHER_SIMULATION_SEED={seed}");
         let mut hours = Hours::new(ground, seed).await;
-        hours.pass(half_hours).await;
+        hours.pass(half_hours.try_into().unwrap()).await;
         hours.service.live(Duration::from_secs(600)).await;
         hours.check_end().await;
     }
@@ -468,7 +473,9 @@ macro_rules! hours {
 }
 
 hours! {
-    two_hours_of_paging_in_memory: async || Some(Ground::memory()), 4;
-    two_hours_of_paging_on_a_disk_that_loses_power: async || Some(Ground::disk()), 4;
+    hours_of_paging_in_memory:
+        async || Some(Ground::memory()), walk_length("BELLWETHER_PAGING_HALF_HOURS");
+    hours_of_paging_on_a_disk_that_loses_power:
+        async || Some(Ground::disk()), walk_length("BELLWETHER_PAGING_HALF_HOURS");
     half_an_hour_of_paging_in_a_database: Ground::database, 1;
 }

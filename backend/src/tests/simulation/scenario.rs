@@ -35,6 +35,7 @@ use crate::{
         wire::time,
     },
     store::Lane,
+    testing::walks::walk_length,
     tests::{ground::Ground, service::Service},
 };
 
@@ -63,7 +64,8 @@ pub(super) const BUDGET: Budget = Budget {
 /// Delay before each attempt.
 const SCHEDULE_SECONDS: [u64; 5] = [0, 5, 60, 120, 300];
 const OCCURRENCES: usize = 2_000;
-const EVENTS_PER_STEP: usize = 30;
+/// Events per step of the full walk.
+const FULL_EVENTS: usize = 30;
 
 /// An installation, its environment, and the expected results.
 pub(super) struct Scenario {
@@ -78,6 +80,7 @@ pub(super) struct Scenario {
     clock: Arc<ManualClock>,
     hosts: usize,
     silences: usize,
+    events_per_step: usize,
     /// Whether notifications released together are gathered into one group; the model counts them
     /// one by one.
     pub(super) gathers: bool,
@@ -113,6 +116,9 @@ impl Scenario {
             clock,
             hosts: 0,
             silences: 0,
+            events_per_step: walk_length("BELLWETHER_SIMULATED_EVENTS")
+                .try_into()
+                .unwrap(),
             gathers: together_from > 0,
             edited: BTreeSet::new(),
         };
@@ -280,6 +286,11 @@ impl Scenario {
         }
     }
 
+    /// Returns the share of a number that this walk has of the full one.
+    pub(super) fn share(&self, of_full: usize) -> usize {
+        of_full * self.events_per_step / FULL_EVENTS
+    }
+
     /// Ends the silences, and advances the time until no notification waits.
     pub(super) async fn end(&mut self) {
         for site in self.model.silenced.clone() {
@@ -392,11 +403,11 @@ impl Scenario {
     /// Sends some events about known and new hosts.
     async fn events(&mut self) {
         let now_ms = self.clock.now_ms();
-        let count = self.random.random_range(1..=EVENTS_PER_STEP * 2);
+        let count = self.random.random_range(1..=self.events_per_step * 2);
         let mut events = Vec::new();
         for _ in 0..count {
-            let is_new =
-                self.hosts == 0 || (self.hosts < OCCURRENCES && self.random.random_bool(0.75));
+            let is_new = self.hosts == 0
+                || (self.hosts < self.share(OCCURRENCES) && self.random.random_bool(0.75));
             let host = if is_new {
                 self.hosts += 1;
                 self.hosts - 1

@@ -197,7 +197,8 @@ fn minutes() -> impl Iterator<Item = u64> {
 }
 
 /// Sends a beat at 09:10, then every four hours, and steps the clock `minutes` minutes after 08:00.
-/// Checks that no alarm is raised for 20 hours, and that one is raised when the beats stop.
+/// Checks that no alarm is raised for 20 hours, and that one is raised within `hours` when the beats
+/// stop.
 async fn stepped(step_ms: i64, minutes: u64, hours: u64) {
     let starts = ["01:00", "05:00", "09:00", "13:00", "17:00", "21:00"];
     let mut world = World::with_calendar(&starts, "PT30M").await;
@@ -222,8 +223,13 @@ async fn stepped(step_ms: i64, minutes: u64, hours: u64) {
             "{step_ms} ms after {minutes} min: beat {beat}"
         );
     }
-    world.coast(hours * HOUR).await;
-    assert!(world.is_open(&[]).await, "{step_ms} ms after {minutes} min");
+    for _ in 0..hours {
+        world.coast(HOUR).await;
+        if world.is_open(&[]).await {
+            return;
+        }
+    }
+    panic!("{step_ms} ms after {minutes} min: no alarm");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     ops::destination::Destinations,
     store::{Sealer, engine::memory::MemoryEngine},
-    testing::faulty_engine::FaultyEngine,
+    testing::{faulty_engine::FaultyEngine, walks::walk_length},
 };
 
 #[tokio::test]
@@ -264,7 +264,10 @@ async fn event_during_silence_creation_is_either_held_or_sent() {
 
 #[tokio::test]
 async fn silence_that_ends_during_a_review_releases_one_message() {
-    for turns in 0..300 {
+    const TURNS_MAX: usize = 300;
+
+    let moments = usize::try_from(walk_length("BELLWETHER_REVIEW_MOMENTS")).unwrap();
+    for turns in (0..TURNS_MAX).step_by(TURNS_MAX.div_ceil(moments)) {
         let engine = FaultyEngine::with_delays(MemoryEngine::new_shared(), 7);
         let store = Store::new(Arc::new(engine), Arc::new(Sealer::with_random_key()));
         samples::save_rule(&store, &page()).await;
