@@ -117,7 +117,7 @@ fn frequent_rules(counted: &ChartData) -> Vec<FrequentSource> {
             or_more: false,
             total,
             token: Token::Info,
-            link: Some(Link::Go(Route::Object(Kind::Rule, one.name.clone()))),
+            link: Some(Link::object(Kind::Rule, &one.name)),
         });
     rows.collect()
 }

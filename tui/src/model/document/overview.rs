@@ -255,7 +255,7 @@ fn write_unanswered(into: &mut Document, model: &Model) {
         let mut line = EventCell::from_object(model, one).spans(cells);
         line.push(span(token, &format!("  {words}")));
         let name = one.name().to_owned();
-        into.linked_line(line, Link::Go(Route::Object(Kind::Response, name)));
+        into.linked_line(line, Link::object(Kind::Response, name));
     }
     if more > 0 {
         let count = text::group_digits(i64::try_from(more).unwrap_or(i64::MAX));
@@ -321,13 +321,7 @@ fn write_deliveries(into: &mut Document, model: &Model, overview: &Overview) {
             count(one.waiting_count, "waiting", Token::Info),
             count(one.dead_count, "dead", Token::Bad),
         ];
-        into.linked_line(
-            line,
-            Link::Go(Route::Object(
-                Kind::Destination,
-                one.destination_name.clone(),
-            )),
-        );
+        into.linked_line(line, Link::object(Kind::Destination, &one.destination_name));
     }
     if let Some(oldest) = to_millis(overview.oldest_undelivered_time.as_ref()) {
         let age = format_duration(model.store.overview.received_ms.unwrap_or(oldest) - oldest);
