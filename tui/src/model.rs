@@ -21,7 +21,7 @@ pub(crate) mod message;
 pub(crate) mod on_call;
 pub(crate) mod overlay;
 pub(crate) mod page;
-pub(crate) mod reply_purpose;
+pub(crate) mod reply;
 pub(crate) mod rows;
 pub(crate) mod setup_checklist;
 pub(crate) mod silencing;
@@ -49,15 +49,16 @@ use self::{
         Clock, Reader,
         completion::{self, Completion},
     },
+    message::Effect,
     overlay::Overlay,
     page::{Content, Page},
-    reply_purpose::ReplyPurpose,
+    reply::Reply,
     rows::RowOrder,
     store::Store,
     undo::Undo,
 };
 use crate::{
-    client::Ticket,
+    client::{Command, Ticket},
     data::{Caller, ChartPeriod, EventRow, Failure, Kind, Object},
     document::Link,
     keymap::{Action, Keymap},
@@ -130,8 +131,11 @@ pub(crate) struct Model {
     pub(crate) begun_until_ms: Option<i64>,
     /// Whether the last message changed the display.
     pub(crate) touched: bool,
-    pub(crate) pending: HashMap<Ticket, ReplyPurpose>,
+    pub(crate) pending: HashMap<Ticket, Reply>,
     pub(crate) follow: VecDeque<Action>,
+    /// Keys pressed before the confirmation opened that they are for.
+    pub(crate) keys_ahead: Vec<KeyEvent>,
+    pub(crate) effects: Vec<Effect>,
     last_ticket: Ticket,
 }
 
@@ -210,6 +214,8 @@ impl Model {
             touched: true,
             pending: HashMap::new(),
             follow: VecDeque::new(),
+            keys_ahead: Vec::new(),
+            effects: Vec::new(),
             last_ticket: Ticket(0),
         }
     }
@@ -217,6 +223,16 @@ impl Model {
     pub(crate) fn ticket(&mut self) -> Ticket {
         self.last_ticket.0 += 1;
         self.last_ticket
+    }
+
+    pub(crate) fn send(&mut self, command: Command) {
+        self.effects.push(Effect::Send(command));
+    }
+
+    /// Cancels a call whose response is no longer needed.
+    pub(crate) fn abandon(&mut self, ticket: Ticket) {
+        self.pending.remove(&ticket);
+        self.send(Command::Abandon(ticket));
     }
 
     pub(crate) fn expand_keys(&self, sentence: &str) -> String {

@@ -1,12 +1,12 @@
 //! Copying: the id with one key, other forms from a menu.
 
-use bellwether_proto::{json, text::percent_encode, v1};
+use bellwether_proto::{json, text::percent_encode};
 use prost::Name;
 
-use super::send_call;
+use super::call;
 use crate::{
-    client::{Ticket, events},
-    data::{Failure, Kind, occurrence},
+    client::{CallResult, Ticket, events},
+    data::{Kind, occurrence},
     document::Line,
     model::{
         Model, document,
@@ -14,14 +14,13 @@ use crate::{
         message::Effect,
         overlay::{Menu, MenuAction, MenuItem, Overlay},
         page::Content,
-        reply_purpose::ReplyPurpose,
     },
     route::Route,
     text,
     theme::Token,
 };
 
-pub(super) fn copy_id(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn copy_id(model: &mut Model) {
     let wanted = match &model.page.route {
         Route::Events if model.page.list.count == 0 => {
             model.show_notice(Token::Info, "copied the command");
@@ -29,7 +28,9 @@ pub(super) fn copy_id(model: &mut Model, effects: &mut Vec<Effect>) {
             let lines = command
                 .lines()
                 .map(|line| line.trim_end_matches('\\').trim());
-            return effects.push(Effect::Copy(lines.collect::<Vec<_>>().join(" ")));
+            return model
+                .effects
+                .push(Effect::Copy(lines.collect::<Vec<_>>().join(" ")));
         }
         Route::Overview => model.service.clone(),
         Route::Report if matches!(model.page.inquiry(), Some(Inquiry::Handover { .. })) => {
@@ -37,7 +38,7 @@ pub(super) fn copy_id(model: &mut Model, effects: &mut Vec<Effect>) {
         }
         _ => model.current_id(),
     };
-    copy_text(model, wanted, effects);
+    copy_text(model, wanted);
 }
 
 /// Returns the text of the page, without the hints about keys.
@@ -55,14 +56,14 @@ fn page_text(model: &Model) -> String {
     all.collect::<Vec<_>>().join("\n")
 }
 
-fn copy_text(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
+fn copy_text(model: &mut Model, wanted: String) {
     if wanted.is_empty() {
         return model.show_notice(Token::Info, "nothing to copy here");
     }
     let first = wanted.lines().next().unwrap_or_default();
     let shown = text::fit_to_width(first, model.terminal_columns().saturating_sub(12));
     model.show_notice(Token::Info, format!("copied {shown}"));
-    effects.push(Effect::Copy(wanted));
+    model.effects.push(Effect::Copy(wanted));
 }
 
 pub(super) fn open_copy_menu(model: &mut Model) {
@@ -78,12 +79,12 @@ pub(super) fn open_copy_menu(model: &mut Model) {
     }));
 }
 
-pub(super) fn run_menu_action(model: &mut Model, what: MenuAction, effects: &mut Vec<Effect>) {
+pub(super) fn run_menu_action(model: &mut Model, what: MenuAction) {
     match what {
         MenuAction::Field(_) | MenuAction::View(_) | MenuAction::Open(_) => {}
-        MenuAction::Text(text) => copy_text(model, text, effects),
+        MenuAction::Text(text) => copy_text(model, text),
         MenuAction::Event(id) => {
-            let ticket = send_call(model, events::get_event(&id), ReplyPurpose::Copy, effects);
+            let ticket = call(model, events::get_event(&id), copy_event);
             model.copies = Some(ticket);
             model.show_notice(Token::Dim, "…");
         }
@@ -91,17 +92,12 @@ pub(super) fn run_menu_action(model: &mut Model, what: MenuAction, effects: &mut
 }
 
 /// Copies a requested event, unless another was requested in the meantime.
-pub(super) fn handle_event(
-    model: &mut Model,
-    ticket: Ticket,
-    found: Result<v1::Event, Failure>,
-    effects: &mut Vec<Effect>,
-) -> bool {
+fn copy_event(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
     if model.copies.take_if(|waits| *waits == ticket).is_none() {
         return false;
     }
-    match found {
-        Ok(event) => copy_text(model, pretty_json(&event), effects),
+    match events::parse_event(answer) {
+        Ok(event) => copy_text(model, pretty_json(&event)),
         Err(failure) => model.show_notice(Token::Bad, format!("✗ {}", failure.sentence())),
     }
     true
