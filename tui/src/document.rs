@@ -58,11 +58,11 @@ impl Link {
     }
 
     pub(crate) fn severity(word: &str) -> Self {
-        Self::List(Route::Events, filter::print_condition("severity", word))
+        Self::List(Route::EVENTS, filter::print_condition("severity", word))
     }
 
     pub(crate) fn deliveries(field: &str, value: &str) -> Self {
-        Self::List(Route::Deliveries, filter::print_condition(field, value))
+        Self::List(Route::DELIVERIES, filter::print_condition(field, value))
     }
 }
 

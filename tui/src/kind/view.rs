@@ -73,7 +73,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, view: &Object
         filter
     };
     let link = match view.text("groupBy") {
-        "" => Link::List(Route::Events, filter.to_owned()),
+        "" => Link::List(Route::EVENTS, filter.to_owned()),
         field => Link::Go(Route::EventGroups {
             field: field.to_owned(),
             filter: filter.to_owned(),

@@ -32,6 +32,8 @@ mod views;
 
 pub(crate) use completion::completions;
 
+use std::fmt;
+
 use super::{
     Model, document,
     loaded::Loaded,
@@ -104,7 +106,7 @@ pub(crate) fn adjust_cursors(model: &mut Model) {
         list.restore_selection(&*rows, height.saturating_sub(1), model.now_ms);
         drop(rows);
         list.follows = follows;
-        if model.page.route == Route::Events {
+        if model.page.route == Route::EVENTS {
             model.store.settle_coverage(list.top);
         }
         model.page.list = list;
@@ -224,6 +226,19 @@ fn load_for_page<T: PartialEq + 'static>(
     if let Some(loaded) = slot(&mut model.page.content) {
         loaded.request(ticket, model.now_ms);
     }
+}
+
+/// Reads the response that the page on the screen shows.
+fn load_response<T: PartialEq + fmt::Debug + Send + 'static>(
+    model: &mut Model,
+    call: Call,
+    parse: fn(CallResult) -> Result<T, Failure>,
+) {
+    let content = &mut model.page.content;
+    if content.response::<T>().is_none() {
+        *content = Content::Response(Box::new(Loaded::<T>::default()));
+    }
+    load_for_page(model, call, parse, Content::response_mut);
 }
 
 #[cfg(test)]

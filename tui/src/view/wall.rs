@@ -215,7 +215,7 @@ impl WallView<'_> {
                 let count = text::group_digits(i64::try_from(more).unwrap_or(i64::MAX));
                 let words = format!("   and {count} more awaiting a response");
                 pen.draw_text(area.x, y, area.width.into(), Token::Dim, &words);
-                Link::Go(Route::OnCall)
+                Link::Go(Route::ON_CALL)
             };
             if self.is_at_cursor(&link) {
                 pen.row(line, y, Token::Selected);

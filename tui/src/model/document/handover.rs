@@ -107,7 +107,7 @@ fn write_open(into: &mut Document, model: &Model, open: Option<&SearchEventsResp
     }
     if count > rows.len().min(ROWS) {
         let more = count - rows.len().min(ROWS);
-        let link = Link::List(Route::Events, String::new());
+        let link = Link::List(Route::EVENTS, String::new());
         into.linked_line(vec![span(Token::Link, &format!("and {more} more"))], link);
     }
 }

@@ -1,12 +1,12 @@
 //! Copying: the id with one key, other forms from a menu.
 
-use bellwether_proto::{json, text::percent_encode};
+use bellwether_proto::{json, text::percent_encode, v1};
 use prost::Name;
 
 use super::call;
 use crate::{
     client::{CallResult, Ticket, events},
-    data::{Kind, occurrence},
+    data::{Kind, Screen, occurrence},
     document::Line,
     model::{
         Model, document,
@@ -22,7 +22,7 @@ use crate::{
 
 pub(super) fn copy_id(model: &mut Model) {
     let wanted = match &model.page.route {
-        Route::Events if model.page.list.count == 0 => {
+        Route::Screen(Screen::Events) if model.page.list.count == 0 => {
             model.show_notice(Token::Info, "copied the command");
             let command = model.shell.send_command();
             let lines = command
@@ -32,7 +32,7 @@ pub(super) fn copy_id(model: &mut Model) {
                 .effects
                 .push(Effect::Copy(lines.collect::<Vec<_>>().join(" ")));
         }
-        Route::Overview => model.service.clone(),
+        Route::Screen(Screen::Overview) => model.service.clone(),
         Route::Report if matches!(model.page.inquiry(), Some(Inquiry::Handover { .. })) => {
             page_text(model)
         }
@@ -174,13 +174,16 @@ impl Model {
             (_, Content::Event { detail, .. }) => {
                 Some(MenuAction::Text(pretty_json(detail.value.as_ref()?)))
             }
-            (_, Content::Delivery(delivery)) => {
+            (Route::Delivery(_), content) => {
+                let delivery = content.response::<v1::Delivery>()?;
                 Some(MenuAction::Text(pretty_json(delivery.value.as_ref()?)))
             }
             // The event is requested, because the rows of the list are not complete events.
-            (Route::Events, _) if !id.is_empty() => Some(MenuAction::Event(id.to_owned())),
+            (Route::Screen(Screen::Events), _) if !id.is_empty() => {
+                Some(MenuAction::Event(id.to_owned()))
+            }
             (Route::List(kind) | Route::Object(kind, _), _) => object(*kind).map(MenuAction::Text),
-            (Route::Deliveries, _) => {
+            (Route::Screen(Screen::Deliveries), _) => {
                 let mut rows = self.store.deliveries.rows().iter();
                 Some(MenuAction::Text(pretty_json(
                     rows.find(|row| row.id == id)?,
@@ -204,11 +207,11 @@ impl Model {
             _ => None,
         };
         let words = match &self.page.route {
-            Route::Events | Route::Event(_) if id.is_empty() => {
+            Route::Screen(Screen::Events) | Route::Event(_) if id.is_empty() => {
                 let filter = shell_quote(&self.page.list.filter);
                 format!("events {filter}")
             }
-            Route::Events => format!("explain {quoted}"),
+            Route::Screen(Screen::Events) => format!("explain {quoted}"),
             Route::Event(_) => {
                 let id = event.map_or(id, |event| event.id.as_str());
                 format!("explain {}", shell_quote(id))
@@ -216,7 +219,7 @@ impl Model {
             Route::List(kind) | Route::Object(kind, _) if is_configuration(*kind) => {
                 format!("get {} {quoted}", kind.singular())
             }
-            Route::Overview => "status".to_owned(),
+            Route::Screen(Screen::Overview) => "status".to_owned(),
             _ => return None,
         };
         Some(format!("{bellwether} {}", words.trim_end()))
@@ -232,7 +235,7 @@ fn rest_path(route: &Route, id: &str) -> Option<String> {
     let below =
         |path: &str, id: &str| (!id.is_empty()).then(|| format!("{path}/{}", percent_encode(id)));
     match route {
-        Route::Events | Route::Event(_) => below("/v1/events", event),
+        Route::Screen(Screen::Events) | Route::Event(_) => below("/v1/events", event),
         Route::List(Kind::Client | Kind::Pending)
         | Route::Object(Kind::Client | Kind::Pending, _) => None,
         Route::List(Kind::Mapping) | Route::Object(Kind::Mapping, _) => {
@@ -247,8 +250,10 @@ fn rest_path(route: &Route, id: &str) -> Option<String> {
         Route::List(kind) | Route::Object(kind, _) => {
             below(&format!("/v1/notification/{}", kind.plural()), id)
         }
-        Route::Deliveries | Route::Delivery(_) => below("/v1/notification/deliveries", id),
-        Route::Overview => Some("/v1/overview".to_owned()),
+        Route::Screen(Screen::Deliveries) | Route::Delivery(_) => {
+            below("/v1/notification/deliveries", id)
+        }
+        Route::Screen(Screen::Overview) => Some("/v1/overview".to_owned()),
         _ => None,
     }
 }

@@ -386,7 +386,7 @@ pub(super) fn open_reference(model: &mut Model) {
         return;
     };
     let route = match document::topic_for_path(form.spec().path) {
-        "" => Route::Reference,
+        "" => Route::REFERENCE,
         topic => Route::Topic(topic.to_owned()),
     };
     navigate::go_to_route(model, route);
@@ -417,7 +417,14 @@ pub(super) fn save_form(model: &mut Model) {
         return confirm::confirm_save(model, draft, stored.as_ref(), before.as_ref(), None);
     };
     let ticket = call(model, check, move |model, ticket, answer| {
-        handle_validation(model, ticket, draft, stored, before.as_ref(), answer)
+        handle_validation(
+            model,
+            ticket,
+            draft,
+            stored.as_ref(),
+            before.as_ref(),
+            answer,
+        )
     });
     if let Some(form) = model.page.form_mut() {
         form.saving = Some(ticket);
@@ -430,7 +437,7 @@ fn handle_validation(
     model: &mut Model,
     ticket: Ticket,
     draft: Object,
-    stored: Option<(String, String)>,
+    stored: Option<&(String, String)>,
     before: Option<&Object>,
     answer: CallResult,
 ) -> bool {
@@ -448,7 +455,7 @@ fn handle_validation(
         // Any other error is reported when the form is saved.
         answer => {
             let kind = draft.kind;
-            confirm::confirm_save(model, draft, stored.as_ref(), before, None);
+            confirm::confirm_save(model, draft, stored, before, None);
             if let Some(Overlay::Confirm(confirm)) = &mut model.overlay {
                 confirm::add_preview(confirm, kind, answer);
             }

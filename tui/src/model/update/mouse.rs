@@ -79,7 +79,7 @@ fn handle_click(model: &mut Model, column: usize, row: usize) {
 
 fn click_header(model: &mut Model, column: usize) {
     if (1..=HOME.len()).contains(&column) {
-        return navigate::go_to_route(model, Route::Overview);
+        return navigate::go_to_route(model, Route::OVERVIEW);
     }
     let parts = model.head_parts();
     let before: usize = parts.iter().map(|(_, words)| text::cell_width(words)).sum();

@@ -6,6 +6,7 @@ use bellwether_proto::filter::print_condition;
 
 use super::{grouped, read};
 use crate::{
+    data::Screen,
     document::Link,
     limits,
     model::{
@@ -63,7 +64,7 @@ pub(super) fn open_filtered(model: &mut Model, route: Route, filter: String) {
 pub(super) fn open_dead_letters(model: &mut Model) {
     if let Some(name) = model.resource_name() {
         let filter = format!("{} {}", filter::DEAD, print_condition("destination", &name));
-        open_filtered(model, Route::Deliveries, filter);
+        open_filtered(model, Route::DELIVERIES, filter);
     }
 }
 
@@ -183,7 +184,7 @@ pub(super) fn next_link(model: &mut Model) {
 pub(super) fn search(model: &mut Model, words: String) {
     let needle = words.to_lowercase();
     model.page.list.filter = words;
-    if model.page.route == Route::Reference {
+    if model.page.route == Route::REFERENCE {
         model.page.reading = DocumentCursor::default();
         return;
     }
@@ -220,7 +221,7 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
 pub(super) fn open_row(model: &mut Model) {
     if matches!(model.page.route, Route::EventGroups { .. }) {
         if let Some(filter) = grouped::group_filter(model) {
-            open_filtered(model, Route::Events, filter);
+            open_filtered(model, Route::EVENTS, filter);
         }
         return;
     }
@@ -228,9 +229,9 @@ pub(super) fn open_row(model: &mut Model) {
         return;
     };
     let route = match model.page.route {
-        Route::Events => Route::Event(id),
+        Route::EVENTS => Route::Event(id),
         Route::List(kind) if kind.has_page() => Route::Object(kind, id),
-        Route::Deliveries => Route::Delivery(id),
+        Route::DELIVERIES => Route::Delivery(id),
         _ => return,
     };
     go_to_route(model, route);
@@ -257,7 +258,7 @@ pub(super) fn choose_row(model: &mut Model, ids: Vec<String>, mark: bool) {
 pub(super) fn go_to_end(model: &mut Model) {
     move_cursor(model, isize::MAX / 2);
     let reading = model.store.events.waiting.is_some();
-    model.page.list.to_end = model.page.route == Route::Events && reading;
+    model.page.list.to_end = model.page.route == Route::EVENTS && reading;
 }
 
 pub(super) fn move_cursor(model: &mut Model, by: isize) {
@@ -288,12 +289,12 @@ pub(super) fn move_cursor(model: &mut Model, by: isize) {
 
 pub(super) fn set_filter(model: &mut Model, text: String) {
     let text = match model.page.route {
-        Route::Deliveries => filter::with_absolute_times(&text, &model.clock()),
+        Route::DELIVERIES => filter::with_absolute_times(&text, &model.clock()),
         _ => text,
     };
     let changed = model.page.list.filter != text;
     model.page.list.filter = text;
-    if changed && matches!(model.page.route, Route::Events | Route::Deliveries) {
+    if changed && matches!(model.page.route, Route::EVENTS | Route::DELIVERIES) {
         model.page.list.marks.clear();
         // The rows of the new filter do not replace those of the old filter one by one.
         (model.page.list.follows, model.page.list.count) = (false, 0);
@@ -307,8 +308,12 @@ pub(super) fn check_filter(model: &Model, text: &str) -> Result<(), String> {
 
 pub(super) fn validate_filter_text(model: &Model, route: &Route, text: &str) -> Result<(), String> {
     match route {
-        Route::Events => filter::parse_event_filter(text, &model.filter_reader()).map(drop),
-        Route::Deliveries => filter::parse_delivery_filter(text, &model.clock()).map(drop),
+        Route::Screen(Screen::Events) => {
+            filter::parse_event_filter(text, &model.filter_reader()).map(drop)
+        }
+        Route::Screen(Screen::Deliveries) => {
+            filter::parse_delivery_filter(text, &model.clock()).map(drop)
+        }
         Route::List(_) | Route::EventGroups { .. } => {
             let known = model
                 .store
@@ -344,7 +349,7 @@ impl Model {
     pub(crate) fn open_event_count(&self) -> Option<i64> {
         let (events, list) = (&self.store.events, &self.page.list);
         let shows_all = events.filter.open_only && list.filter.is_empty();
-        if self.page.route != Route::Events || !shows_all || list.count == 0 {
+        if self.page.route != Route::EVENTS || !shows_all || list.count == 0 {
             return None;
         }
         if self.has_more() {
@@ -355,8 +360,8 @@ impl Model {
 
     pub(crate) fn has_more(&self) -> bool {
         match self.page.route {
-            Route::Events => !self.store.events.next.is_empty(),
-            Route::Deliveries => !self.store.deliveries_next.is_empty(),
+            Route::EVENTS => !self.store.events.next.is_empty(),
+            Route::DELIVERIES => !self.store.deliveries_next.is_empty(),
             _ => false,
         }
     }
@@ -367,7 +372,7 @@ impl Model {
 
     /// Returns the rows above a page: the tabs of an event, or of the on-call screens.
     pub(crate) fn head_rows(&self) -> usize {
-        usize::from(matches!(self.page.route, Route::Event(_) | Route::OnCall))
+        usize::from(matches!(self.page.route, Route::Event(_) | Route::ON_CALL))
     }
 }
 
@@ -377,7 +382,7 @@ pub(super) fn open_grouped(model: &mut Model, field: &str) {
         return model.show_notice(Token::Info, "expected a field, such as `group host`");
     }
     let filter = match &model.page.route {
-        Route::Events => model.page.list.filter.clone(),
+        Route::Screen(Screen::Events) => model.page.list.filter.clone(),
         Route::EventGroups { filter, .. } => filter.clone(),
         _ => String::new(),
     };

@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub(super) fn next_tab(model: &mut Model) {
-    let tabs = Route::ON_CALL;
+    let tabs = Route::ON_CALL_TABS;
     let own = tabs.iter().position(|(_, it)| *it == model.page.route);
     let next = own.map_or(0, |at| (at + 1) % tabs.len());
     if let Some((_, route)) = tabs.into_iter().nth(next) {

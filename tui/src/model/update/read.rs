@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use bellwether_proto::v1;
 use serde_json::json;
 
-use super::{call, charts, grouped, load, load_for_page, send_call};
+use super::{call, charts, grouped, load, load_for_page, load_response, send_call};
 use crate::{
     client::{
         Call, CallResult, Command, EventFilter, Ticket, deliveries, events, message, resources,
@@ -27,13 +27,13 @@ use crate::{
 
 pub(super) fn refresh_page(model: &mut Model) {
     match model.page.route.clone() {
-        Route::Overview => read_overview(model),
-        Route::Events => {
+        Route::OVERVIEW => read_overview(model),
+        Route::EVENTS => {
             read_events(model, false);
             read_resources(model, &[Kind::View, Kind::Response, Kind::Silence]);
         }
         Route::EventGroups { .. } => grouped::read_groups(model),
-        Route::OnCall => read_resources(model, &ON_CALL),
+        Route::ON_CALL => read_resources(model, &ON_CALL),
         Route::Event(id) => {
             read_event(model, &id);
             read_resources(model, &ON_CALL);
@@ -59,7 +59,9 @@ pub(super) fn refresh_page(model: &mut Model) {
                 read_resources(model, &[kind]);
             }
             read_resources(model, kind::spec(kind).beside);
-            read_shifts(model, name);
+            if kind == Kind::Schedule {
+                load_response::<v1::ListShiftsResponse>(model, list_shifts(name), message);
+            }
         }
         Route::Form => {
             read_resources(model, &JOINED);
@@ -71,12 +73,14 @@ pub(super) fn refresh_page(model: &mut Model) {
             };
             read_resources(model, named);
         }
-        Route::Deliveries => {
+        Route::DELIVERIES => {
             read_deliveries(model);
             count_deliveries(model);
         }
-        Route::Delivery(id) => read_delivery(model, id),
-        Route::Report | Route::Reference | Route::Topic(_) => {}
+        Route::Delivery(id) => {
+            load_response(model, deliveries::get(id), deliveries::parse_delivery);
+        }
+        Route::Report | Route::Screen(_) | Route::Topic(_) => {}
     }
 }
 
@@ -139,14 +143,11 @@ pub(super) fn refresh_after_write(model: &mut Model) {
     read_resources(model, &JOINED);
     read_resources(model, &[Kind::Silence]);
     match model.page.route {
-        Route::Events if model.store.events.stream_failure.is_none() => {}
-        Route::Overview
-        | Route::OnCall
-        | Route::Events
+        Route::EVENTS if model.store.events.stream_failure.is_none() => {}
+        Route::Screen(_)
         | Route::Event(_)
         | Route::List(_)
         | Route::Object(..)
-        | Route::Deliveries
         | Route::Delivery(_) => refresh_page(model),
         _ => {}
     }
@@ -156,8 +157,8 @@ pub(super) fn refresh_after_write(model: &mut Model) {
 pub(super) fn refresh_soon(model: &mut Model) {
     let latest = model.now_ms - (limits::REFRESH_MS - limits::REFRESH_SOON_MS);
     let at_ms = match model.page.route {
-        Route::Overview => &mut model.store.overview.at_ms,
-        Route::OnCall | Route::List(Kind::Response) | Route::Object(Kind::Response, _) => {
+        Route::OVERVIEW => &mut model.store.overview.at_ms,
+        Route::ON_CALL | Route::List(Kind::Response) | Route::Object(Kind::Response, _) => {
             &mut model.store.resources_mut(Kind::Response).at_ms
         }
         _ => return,
@@ -171,7 +172,7 @@ pub(super) fn refresh_soon(model: &mut Model) {
 pub(super) fn read_tab_counts(model: &mut Model) {
     request_overview(model);
     read_resources(model, &[Kind::Silence, Kind::Response]);
-    if model.page.route == Route::Overview {
+    if model.page.route == Route::OVERVIEW {
         read_statistics_if_due(model);
     }
 }
@@ -240,7 +241,7 @@ fn read_event(model: &mut Model, id: &str) {
         events::explain_event(id),
         message,
         |content| match content {
-            Content::Event { explanation, .. } => Some(explanation),
+            Content::Event { explanation, .. } => Some(&mut **explanation),
             _ => None,
         },
     );
@@ -259,7 +260,7 @@ pub(super) fn read_row_details_if_due(model: &mut Model) {
         return;
     };
     match route {
-        Route::Events => {
+        Route::EVENTS => {
             let event = events::get_event(&id);
             load(model, event, |it| &mut it.beside.event, events::parse_event);
             let explain = events::explain_event(&id);
@@ -289,7 +290,7 @@ pub(super) fn read_row_details_if_due(model: &mut Model) {
         Route::List(Kind::Schedule) => {
             load(model, list_shifts(id), |it| &mut it.beside.shifts, message);
         }
-        Route::Deliveries => {
+        Route::DELIVERIES => {
             let get = deliveries::get(id);
             load(
                 model,
@@ -312,29 +313,12 @@ fn sample_message(kind: Kind, object: &Object) -> Option<Call> {
     Inquiry::Destination { fields, event_id }.render_call()
 }
 
-fn read_shifts(model: &mut Model, name: String) {
-    if matches!(model.page.content, Content::Shifts(_)) {
-        load_for_page(model, list_shifts(name), message, |content| match content {
-            Content::Shifts(shifts) => Some(shifts),
-            _ => None,
-        });
-    }
-}
-
 fn list_shifts(name: String) -> Call {
     let request = v1::ListShiftsRequest {
         name,
         ..v1::ListShiftsRequest::default()
     };
     Call::from_request("ScheduleService", &request)
-}
-
-fn read_delivery(model: &mut Model, id: String) {
-    let parse = deliveries::parse_delivery;
-    load_for_page(model, deliveries::get(id), parse, |content| match content {
-        Content::Delivery(delivery) => Some(&mut **delivery),
-        _ => None,
-    });
 }
 
 /// Counts the deliveries in each tab of the list. Counts them less often if counting is slow.
@@ -423,7 +407,7 @@ pub(super) fn read_events(model: &mut Model, anew: bool) {
 
 /// Follows the events once there is a connection, so that the list is up to date when it is opened.
 pub(super) fn read_events_from_start(model: &mut Model) {
-    if model.page.route == Route::Events {
+    if model.page.route == Route::EVENTS {
         read_events(model, false);
     } else if model.store.events.generation == Ticket(0) {
         let filter = model.store.events.filter.clone();
@@ -488,7 +472,7 @@ pub(super) fn count_if_due(model: &mut Model) {
         return;
     };
     let text = field.text().to_owned();
-    if model.page.route != Route::Events || !model.is_connected() {
+    if model.page.route != Route::EVENTS || !model.is_connected() {
         return;
     }
     if let Ok(clause) = filter::parse_event_filter(&text, &model.filter_reader()) {
@@ -520,7 +504,7 @@ pub(super) fn read_coverage_if_due(model: &mut Model) {
 
 pub(super) fn read_more(model: &mut Model) {
     match model.page.route {
-        Route::Events => {
+        Route::EVENTS => {
             let events = &model.store.events;
             if events.next.is_empty() || events.waiting.is_some() {
                 return;
@@ -535,7 +519,7 @@ pub(super) fn read_more(model: &mut Model) {
             let cursor = events.next.clone();
             request_events(model, cursor);
         }
-        Route::Deliveries => {
+        Route::DELIVERIES => {
             let store = &model.store;
             let held = store.deliveries.rows().len() >= limits::HELD_DELIVERIES;
             if store.deliveries_next.is_empty() || store.deliveries.waiting.is_some() || held {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{call, navigate, read, tested};
 use crate::{
     client::{CallResult, Span, Ticket, events, message},
-    data::{EventRow, Failure, FailureKind, Kind, Label, Object},
+    data::{EventRow, Failure, FailureKind, Kind, Label, Object, Screen},
     kind, limits,
     model::{
         Model,
@@ -257,7 +257,7 @@ pub(super) fn open_obligations(model: &mut Model) {
     let mut request = v1::ListObligationsRequest::default();
     let name = || model.resource_name().into_iter().collect();
     match &model.page.route {
-        Route::Events | Route::Event(_) => {
+        Route::Screen(Screen::Events) | Route::Event(_) => {
             let id = model.occurrence().unwrap_or_default();
             let event = id.split_once(':').map_or(id.as_str(), |(event, _)| event);
             event.clone_into(&mut request.event_id);
@@ -274,8 +274,8 @@ pub(super) fn open_obligations(model: &mut Model) {
 
 pub(super) fn open_history(model: &mut Model) {
     let (kind, name) = match &model.page.route {
-        Route::Events | Route::Event(_) => ("occurrence", model.occurrence()),
-        Route::Deliveries => ("delivery", model.selected_id()),
+        Route::Screen(Screen::Events) | Route::Event(_) => ("occurrence", model.occurrence()),
+        Route::Screen(Screen::Deliveries) => ("delivery", model.selected_id()),
         Route::Delivery(id) => ("delivery", Some(id.clone())),
         // Only the service changes these kinds, so the log of all objects is shown.
         Route::List(Kind::Group | Kind::Pending | Kind::Response)

@@ -57,15 +57,11 @@ fn act_on_selected(model: &mut Model, action: Action) {
         Action::RetryNow => screen::reconnect_now(model),
         Action::ToggleAges => model.shows_ages = !model.shows_ages,
         Action::ToggleSplit => screen::toggle_split(model),
-        Action::GoOverview => navigate::open_screen(model, Route::Overview),
-        Action::GoOnCall => navigate::open_screen(model, Route::OnCall),
-        Action::GoEvents => navigate::open_screen(model, Route::Events),
-        Action::GoDeliveries => navigate::open_screen(model, Route::Deliveries),
-        Action::GoReference => navigate::open_screen(model, Route::Reference),
+        Action::Show(screen) => navigate::open_screen(model, Route::Screen(screen)),
         Action::Go(kind) => navigate::open_screen(model, Route::List(kind)),
         Action::GoCriticals => {
             let filter = "severity=critical".to_owned();
-            navigate::open_filtered(model, Route::Events, filter);
+            navigate::open_filtered(model, Route::EVENTS, filter);
         }
         Action::LongerCharts => screen::cycle_chart_period(model),
         Action::Search => screen::open_search(model),

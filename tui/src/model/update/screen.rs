@@ -35,7 +35,7 @@ pub(super) fn cycle_chart_period(model: &mut Model) {
 }
 
 pub(super) fn open_search(model: &mut Model) {
-    let everywhere = model.page.route == Route::Reference;
+    let everywhere = model.page.route == Route::REFERENCE;
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: "Search".to_owned(),
         help: if everywhere {
@@ -57,7 +57,7 @@ pub(super) fn page_rows(model: &Model) -> isize {
 
 pub(super) fn reconnect_now(model: &mut Model) {
     match model.link {
-        Connection::Up if model.page.route == Route::Events => read::read_events(model, true),
+        Connection::Up if model.page.route == Route::EVENTS => read::read_events(model, true),
         Connection::Up => read::refresh_page(model),
         Connection::Connecting => {}
         Connection::Down { .. } => model.send(Command::RetryNow),
@@ -250,7 +250,7 @@ pub(super) fn cycle_sort(model: &mut Model) {
 }
 
 pub(super) fn apply_sort(model: &mut Model, sorted: Result<Sort, &'static str>) {
-    if sorted.is_ok() && model.page.route == Route::Events {
+    if sorted.is_ok() && model.page.route == Route::EVENTS {
         // A selected row stays selected, unless it is the first row.
         let list = &mut model.page.list;
         list.follows = false;

@@ -71,7 +71,7 @@ fn apply(model: &mut Model, server_update: ServerUpdate) {
             if !(rows.is_empty() && left.is_empty()) {
                 read::refresh_soon(model);
             }
-            let is_beside = |row: &EventRow| model.beside.is_about_row(&Route::Events, &row.id);
+            let is_beside = |row: &EventRow| model.beside.is_about_row(&Route::EVENTS, &row.id);
             if rows.iter().any(is_beside) {
                 model.beside.refresh_soon(model.now_ms);
             }
@@ -124,7 +124,7 @@ fn handle_link_state(model: &mut Model, state: LinkState) {
             attention::on_reconnect(model);
             // Events, and the resources that links and forms use, are read at the start.
             read::read_events_from_start(model);
-            if model.page.route != Route::Events {
+            if model.page.route != Route::EVENTS {
                 read::refresh_page(model);
             }
             read::read_resources(model, &read::JOINED);

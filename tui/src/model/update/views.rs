@@ -60,14 +60,14 @@ pub(super) fn show_view(model: &mut Model, name: &str) {
         None if name.is_empty() => View::default(),
         None => return model.show_notice(Token::Warning, format!("unknown view `{name}`")),
     };
-    model.columns_of.remove(Route::Events.screen_name());
+    model.columns_of.remove(Route::EVENTS.screen_name());
     model.store.events.filter.open_only = !view.includes_closed;
     if !view.group_by.is_empty() {
         let (field, filter) = (view.group_by, view.filter);
         return navigate::go_to_route(model, Route::EventGroups { field, filter });
     }
-    if model.page.route != Route::Events {
-        navigate::push_page(model, crate::model::page::Page::new(Route::Events));
+    if model.page.route != Route::EVENTS {
+        navigate::push_page(model, crate::model::page::Page::new(Route::EVENTS));
     }
     let list = &mut model.page.list;
     list.sort = view.sort();
