@@ -26,6 +26,6 @@ pub(crate) use link::{Link, connect, start};
 pub use listing::{ListError, read_list_json};
 pub(crate) use outcome::{Note, WriteOutcome};
 pub(crate) use protocol::{
-    Command, DeliverySelection, EventFilter, LinkState, Page, Progress, ServerUpdate, Span,
-    StatusChange, Ticket,
+    Command, DeliverySelection, EventFilter, LinkState, Progress, ServerUpdate, Span, StatusChange,
+    Ticket,
 };

@@ -18,7 +18,7 @@ use crate::{
         Connection, Model, Notice,
         attention::Alert,
         message::{Effect, Msg},
-        reply_purpose::ReplyPurpose,
+        reply::Reply,
         update,
         write::TextEdit,
     },
@@ -198,8 +198,8 @@ impl<B: Backend> Console<B> {
                     if let Command::Call(ticket, call) = &command
                         && call.is_write()
                     {
-                        let then = self.model.pending.get(ticket);
-                        if matches!(then, Some(ReplyPurpose::Write(write, _)) if write.at_once) {
+                        let reply = self.model.pending.get(ticket);
+                        if matches!(reply, Some(Reply::Write(write, _)) if write.at_once) {
                             self.writes_at_once += 1;
                         } else {
                             self.writes += 1;

@@ -11,6 +11,7 @@ mod health;
 mod kind;
 mod label;
 mod object;
+mod screen;
 pub(crate) mod when;
 
 pub(crate) use bellwether_proto::{
@@ -33,6 +34,7 @@ pub(crate) use self::{
     kind::Kind,
     label::{Label, Sign, WORST_FIRST, role_includes, urgency_rank},
     object::{Object, get_value, is_empty_value, set_value},
+    screen::Screen,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

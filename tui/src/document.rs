@@ -11,7 +11,7 @@ use bellwether_proto::filter;
 pub(crate) use bellwether_proto::text::format_duration;
 
 use crate::{
-    data::{Failure, Object},
+    data::{Failure, Kind, Object},
     keymap::Action,
     limits,
     route::Route,
@@ -45,12 +45,24 @@ pub(crate) enum Link {
 }
 
 impl Link {
+    pub(crate) fn object(kind: Kind, name: impl Into<String>) -> Self {
+        Self::Go(Route::Object(kind, name.into()))
+    }
+
+    pub(crate) fn event(id: impl Into<String>) -> Self {
+        Self::Go(Route::Event(id.into()))
+    }
+
+    pub(crate) fn delivery(id: impl Into<String>) -> Self {
+        Self::Go(Route::Delivery(id.into()))
+    }
+
     pub(crate) fn severity(word: &str) -> Self {
-        Self::List(Route::Events, filter::print_condition("severity", word))
+        Self::List(Route::EVENTS, filter::print_condition("severity", word))
     }
 
     pub(crate) fn deliveries(field: &str, value: &str) -> Self {
-        Self::List(Route::Deliveries, filter::print_condition(field, value))
+        Self::List(Route::DELIVERIES, filter::print_condition(field, value))
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
     console::{Console, ServiceStatus, TerminalAction},
+    data::Screen,
     keymap::{self, ACTIONS, Action, Entry},
     model::message::{Msg, ProgramOutput},
     options::Options,
@@ -97,15 +98,10 @@ pub struct Snapshot {
 }
 
 fn key_entries() -> impl Iterator<Item = &'static Entry> {
-    let is_screen = |entry: &&Entry| {
-        matches!(
-            entry.action,
-            Action::GoOverview
-                | Action::GoEvents
-                | Action::GoDeliveries
-                | Action::GoReference
-                | Action::Go(_)
-        )
+    let is_screen = |entry: &&Entry| match entry.action {
+        Action::Go(_) => true,
+        Action::Show(screen) => screen != Screen::OnCall,
+        _ => false,
     };
     ACTIONS.iter().filter(is_screen)
 }

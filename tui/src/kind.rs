@@ -28,6 +28,7 @@ mod spec;
 mod trigger;
 mod view;
 
+use self::spec::edited;
 pub(crate) use self::{
     delivery::COLUMNS as DELIVERIES,
     event::COLUMNS as EVENTS,

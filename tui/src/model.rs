@@ -21,7 +21,7 @@ pub(crate) mod message;
 pub(crate) mod on_call;
 pub(crate) mod overlay;
 pub(crate) mod page;
-pub(crate) mod reply_purpose;
+pub(crate) mod reply;
 pub(crate) mod rows;
 pub(crate) mod setup_checklist;
 pub(crate) mod silencing;
@@ -49,16 +49,17 @@ use self::{
         Clock, Reader,
         completion::{self, Completion},
     },
+    message::Effect,
     overlay::Overlay,
     page::{Content, Page},
-    reply_purpose::ReplyPurpose,
+    reply::Reply,
     rows::RowOrder,
     store::Store,
     undo::Undo,
 };
 use crate::{
-    client::Ticket,
-    data::{Caller, ChartPeriod, EventRow, Failure, Kind, Object},
+    client::{Command, Ticket},
+    data::{Caller, ChartPeriod, EventRow, Failure, Kind, Object, Screen},
     document::Link,
     keymap::{Action, Keymap},
     limits,
@@ -130,8 +131,11 @@ pub(crate) struct Model {
     pub(crate) begun_until_ms: Option<i64>,
     /// Whether the last message changed the display.
     pub(crate) touched: bool,
-    pub(crate) pending: HashMap<Ticket, ReplyPurpose>,
+    pub(crate) pending: HashMap<Ticket, Reply>,
     pub(crate) follow: VecDeque<Action>,
+    /// Keys pressed before the confirmation opened that they are for.
+    pub(crate) keys_ahead: Vec<KeyEvent>,
+    pub(crate) effects: Vec<Effect>,
     last_ticket: Ticket,
 }
 
@@ -184,7 +188,7 @@ impl Model {
             cycle: None,
             arranged: None,
             beside: Box::default(),
-            page: Page::new(Route::Overview),
+            page: Page::new(Route::OVERVIEW),
             back: Vec::new(),
             forward: Vec::new(),
             overlay: None,
@@ -210,6 +214,8 @@ impl Model {
             touched: true,
             pending: HashMap::new(),
             follow: VecDeque::new(),
+            keys_ahead: Vec::new(),
+            effects: Vec::new(),
             last_ticket: Ticket(0),
         }
     }
@@ -217,6 +223,16 @@ impl Model {
     pub(crate) fn ticket(&mut self) -> Ticket {
         self.last_ticket.0 += 1;
         self.last_ticket
+    }
+
+    pub(crate) fn send(&mut self, command: Command) {
+        self.effects.push(Effect::Send(command));
+    }
+
+    /// Cancels a call whose response is no longer needed.
+    pub(crate) fn abandon(&mut self, ticket: Ticket) {
+        self.pending.remove(&ticket);
+        self.send(Command::Abandon(ticket));
     }
 
     pub(crate) fn expand_keys(&self, sentence: &str) -> String {
@@ -236,7 +252,7 @@ impl Model {
     pub(crate) fn filter_completion(&self) -> Option<Completion<'_>> {
         let field = self.page.list.typing.as_ref()?;
         let (before, after) = field.split_at_cursor();
-        if self.page.route != Route::Events || !after.is_empty() {
+        if self.page.route != Route::EVENTS || !after.is_empty() {
             return None;
         }
         completion::complete_event_filter(before, &self.seen_events().collect::<Vec<_>>())
@@ -273,7 +289,7 @@ impl Model {
     pub(crate) fn link_at_cursor(&self) -> Option<Link> {
         let lines = document::current_document(self).lines;
         let mut rest = lines.into_iter().skip(self.page.reading.cursor);
-        if self.is_link_page() || self.page.route == Route::Overview {
+        if self.is_link_page() || self.page.route == Route::OVERVIEW {
             // Enter follows the next link, even if the cursor is above it.
             return rest.find_map(|line| line.link);
         }
@@ -281,7 +297,7 @@ impl Model {
     }
 
     pub(crate) fn is_link_page(&self) -> bool {
-        matches!(self.page.route, Route::OnCall | Route::Overview)
+        matches!(self.page.route, Route::ON_CALL | Route::OVERVIEW)
     }
 
     /// Whether the overview is drawn as a wall display: if there is room and data.
@@ -289,7 +305,7 @@ impl Model {
         let (columns, rows) = self.size;
         let fits = columns >= limits::WALL.0 && rows >= limits::WALL.1;
         let is_read = self.store.overview.value.is_some();
-        self.page.route == Route::Overview && fits && is_read && self.first_steps().is_none()
+        self.page.route == Route::OVERVIEW && fits && is_read && self.first_steps().is_none()
     }
 
     pub(crate) fn appearance(&self) -> Appearance {
@@ -457,10 +473,10 @@ impl Model {
     pub(crate) fn age_ms(&self) -> Option<i64> {
         let received = match (&self.page.content, &self.page.route) {
             (Content::Event { detail, .. }, _) => detail.received_ms,
-            (Content::Delivery(delivery), _) => delivery.received_ms,
+            (Content::Response(slot), Route::Screen(_) | Route::Delivery(_)) => slot.received_ms(),
             (Content::Report(report), _) => report.found.received_ms,
-            (_, Route::Reference | Route::Topic(_)) => None,
-            (_, Route::Events | Route::Form) => match &self.link {
+            (_, Route::Screen(Screen::Reference) | Route::Topic(_)) => None,
+            (_, Route::Screen(Screen::Events) | Route::Form) => match &self.link {
                 Connection::Down { last_up_ms, .. } => *last_up_ms,
                 _ => None,
             },
@@ -470,7 +486,7 @@ impl Model {
     }
 
     pub(crate) fn shows_ages(&self) -> bool {
-        self.shows_ages || matches!(self.page.route, Route::Events | Route::Event(_))
+        self.shows_ages || matches!(self.page.route, Route::EVENTS | Route::Event(_))
     }
 
     pub(crate) fn counts_seconds(&self) -> bool {
@@ -494,7 +510,7 @@ impl Model {
     fn counts_outdated_at_ms(&self) -> Option<(i64, i64)> {
         let route = &self.page.route;
         let since_ms = self.store.outdated_since_ms(route)?;
-        let is_live = *route == Route::Events;
+        let is_live = *route == Route::EVENTS;
         let pace_ms = if is_live {
             limits::LIVE_OLD_MS
         } else {
@@ -506,7 +522,7 @@ impl Model {
     /// Returns the time at which the live list of events is counted again, if there were changes
     /// since the last count.
     pub(crate) fn total_due_ms(&self) -> Option<i64> {
-        let is_shown = self.is_connected() && self.page.route == Route::Events;
+        let is_shown = self.is_connected() && self.page.route == Route::EVENTS;
         let events = &self.store.events;
         let is_counted = is_shown && events.loaded && !events.next.is_empty();
         let is_outdated = self.store.changed_ms >= events.total.as_of_ms;

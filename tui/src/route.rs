@@ -1,12 +1,13 @@
 //! Routes of pages.
 
-use crate::{data::Kind, keymap::ActionPlace};
+use crate::{
+    data::{Kind, Screen},
+    keymap::ActionPlace,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    Overview,
-    OnCall,
-    Events,
+    Screen(Screen),
     EventGroups {
         field: String,
         filter: String,
@@ -15,17 +16,21 @@ pub(crate) enum Route {
     Event(String),
     List(Kind),
     Object(Kind, String),
-    Deliveries,
     Delivery(String),
-    Reference,
     Topic(String),
     Form,
     Report,
 }
 
 impl Route {
-    pub(crate) const ON_CALL: [(&'static str, Self); 6] = [
-        ("Now", Self::OnCall),
+    pub(crate) const OVERVIEW: Self = Self::Screen(Screen::Overview);
+    pub(crate) const ON_CALL: Self = Self::Screen(Screen::OnCall);
+    pub(crate) const EVENTS: Self = Self::Screen(Screen::Events);
+    pub(crate) const DELIVERIES: Self = Self::Screen(Screen::Deliveries);
+    pub(crate) const REFERENCE: Self = Self::Screen(Screen::Reference);
+
+    pub(crate) const ON_CALL_TABS: [(&'static str, Self); 6] = [
+        ("Now", Self::ON_CALL),
         ("Schedules", Self::List(Kind::Schedule)),
         ("Responses", Self::List(Kind::Response)),
         ("Policies", Self::List(Kind::Policy)),
@@ -35,12 +40,11 @@ impl Route {
 
     pub(crate) fn screen_name(&self) -> &'static str {
         match self {
-            Self::Overview => "Overview",
-            Self::OnCall => "On call",
-            Self::Events | Self::EventGroups { .. } | Self::Event(_) => "Events",
+            Self::Screen(screen) => screen.title(),
+            Self::EventGroups { .. } | Self::Event(_) => Screen::Events.title(),
             Self::List(kind) | Self::Object(kind, _) => kind.title(),
-            Self::Deliveries | Self::Delivery(_) => "Deliveries",
-            Self::Reference | Self::Topic(_) => "Reference",
+            Self::Delivery(_) => Screen::Deliveries.title(),
+            Self::Topic(_) => Screen::Reference.title(),
             Self::Form => "Edit",
             Self::Report => "Test",
         }
@@ -48,10 +52,10 @@ impl Route {
 
     pub(crate) fn parent(&self) -> Option<Self> {
         Some(match self {
-            Self::Event(_) | Self::EventGroups { .. } => Self::Events,
+            Self::Event(_) | Self::EventGroups { .. } => Self::EVENTS,
             Self::Object(kind, _) => Self::List(*kind),
-            Self::Delivery(_) => Self::Deliveries,
-            Self::Topic(_) => Self::Reference,
+            Self::Delivery(_) => Self::DELIVERIES,
+            Self::Topic(_) => Self::REFERENCE,
             _ => return None,
         })
     }
@@ -76,25 +80,23 @@ impl Route {
     }
 
     pub(crate) fn is_list(&self) -> bool {
-        matches!(
-            self,
-            Self::Events | Self::EventGroups { .. } | Self::List(_) | Self::Deliveries
-        )
+        match self {
+            Self::Screen(screen) => screen.is_list(),
+            Self::EventGroups { .. } | Self::List(_) => true,
+            _ => false,
+        }
     }
 
     /// Returns the places whose key bindings apply, most specific first.
     pub(crate) fn key_places(&self) -> [ActionPlace; 3] {
         let own = match self {
-            Self::Overview => ActionPlace::Overview,
-            Self::OnCall => ActionPlace::OnCall,
-            Self::Events => ActionPlace::Events,
+            Self::Screen(screen) => ActionPlace::Screen(*screen),
             Self::EventGroups { .. } => ActionPlace::EventGroups,
             Self::Event(_) => ActionPlace::Event,
             Self::List(kind) => ActionPlace::Many(*kind),
             Self::Object(kind, _) => ActionPlace::One(*kind),
-            Self::Deliveries => ActionPlace::Deliveries,
             Self::Delivery(_) => ActionPlace::Delivery,
-            Self::Reference | Self::Topic(_) => ActionPlace::Reference,
+            Self::Topic(_) => ActionPlace::Screen(Screen::Reference),
             Self::Form => ActionPlace::Form,
             Self::Report => ActionPlace::Report,
         };

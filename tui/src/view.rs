@@ -21,7 +21,7 @@ use ratatui::{
 use self::pen::Pen;
 pub(crate) use self::{frame::breadcrumbs, list::labelled_cells};
 use crate::{
-    data::Kind,
+    data::{Kind, Screen},
     document::Document,
     limits,
     model::{self, Model, form::Form, overlay::Overlay, page::Content},
@@ -121,9 +121,8 @@ fn draw_split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 fn pane_width(route: &Route, width: u16) -> u16 {
     use Kind::{Destination, Policy, Rule, Schedule};
     match route {
-        Route::List(Destination | Policy | Rule | Schedule) | Route::Events | Route::Deliveries => {
-            PANE_COLUMNS.max(width * 3 / 8)
-        }
+        Route::List(Destination | Policy | Rule | Schedule)
+        | Route::Screen(Screen::Events | Screen::Deliveries) => PANE_COLUMNS.max(width * 3 / 8),
         _ => NARROW_PANE_COLUMNS,
     }
 }

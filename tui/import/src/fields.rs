@@ -60,6 +60,33 @@ impl Fields {
             .transpose()
     }
 
+    /// Removes and returns a string field that is not empty.
+    pub(crate) fn take_filled(&mut self, name: &str) -> Result<Option<String>, ImportError> {
+        Ok(self.take_text(name)?.filter(|text| !text.is_empty()))
+    }
+
+    pub(crate) fn require(&mut self, name: &str) -> Result<String, ImportError> {
+        let text = self.take_filled(name)?;
+        text.ok_or_else(|| invalid_field_error(&self.path_of(name), "is required"))
+    }
+
+    /// Removes and returns a whole number; `None` if the field has another value.
+    pub(crate) fn take_integer(&mut self, name: &str) -> Result<Option<i64>, ImportError> {
+        Ok(self.take_text(name)?.and_then(|text| text.parse().ok()))
+    }
+
+    /// Removes fields without a report.
+    pub(crate) fn ignore(&mut self, names: &[&str]) {
+        self.rest.retain(|name, _| !names.contains(&name.as_str()));
+    }
+
+    /// Removes a field, and reports it as omitted if it is set.
+    pub(crate) fn omit(&mut self, name: &str, why: &str, imported: &mut ImportOutput) {
+        if self.take_value(name).is_some() {
+            imported.record_omission(&self.path_of(name), why);
+        }
+    }
+
     pub(crate) fn take_flag(&mut self, name: &str) -> Result<Option<bool>, ImportError> {
         match self.take_value(name) {
             None => Ok(None),

@@ -128,31 +128,18 @@ fn read_page(
         return Ok(vec![fields]);
     }
     let found = fields.take_objects("results")?;
-    for name in PAGING {
-        fields.take_value(name);
-    }
-    if fields.take_value("next").is_some() {
-        let why = "there are more pages; save all of them";
-        imported.record_omission(&fields.path_of("next"), why);
-    }
+    fields.ignore(&PAGING);
+    let why = "there are more pages; save all of them";
+    fields.omit("next", why, imported);
     fields.finish(imported);
     Ok(found)
 }
 
 fn finish(mut fields: Fields, imported: &mut ImportOutput) {
-    for name in IGNORED {
-        fields.take_value(name);
-    }
-    if fields.take_value("slack").is_some() {
-        let why = "create a destination of the type `slack`";
-        imported.record_omission(&fields.path_of("slack"), why);
-    }
+    fields.ignore(&IGNORED);
+    let why = "create a destination of the type `slack`";
+    fields.omit("slack", why, imported);
     fields.finish(imported);
-}
-
-fn take_name(fields: &mut Fields, name: &str) -> Result<String, ImportError> {
-    let text = fields.take_text(name)?.filter(|it| !it.is_empty());
-    text.ok_or_else(|| invalid_field_error(&fields.path_of(name), "is required"))
 }
 
 fn take_number(fields: &mut Fields, name: &str) -> Result<Option<i64>, ImportError> {
@@ -174,7 +161,7 @@ fn read_user(
     imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = user.path.clone();
-    let name = take_name(&mut user, "username")?;
+    let name = user.require("username")?;
     let person = Person {
         path: &path,
         keys: vec![id],
@@ -184,10 +171,8 @@ fn read_user(
         variables: Map::new(),
     };
     known.people.add(person, imported);
-    if user.take_value("role").is_some() {
-        let why = "roles are set for API keys and single sign-on";
-        imported.record_omission(&user.path_of("role"), why);
-    }
+    let why = "roles are set for API keys and single sign-on";
+    user.omit("role", why, imported);
     finish(user, imported);
     Ok(())
 }
@@ -217,17 +202,15 @@ fn read_schedule(
     imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = schedule.path.clone();
-    let name = take_name(&mut schedule, "name")?;
+    let name = schedule.require("name")?;
     let kind = schedule.take_text("type")?;
     let zone = schedule.take_text("time_zone")?;
     let zone = zone.filter(|it| !it.is_empty());
     let zone = zone.unwrap_or_else(|| "UTC".to_owned());
     let ids = schedule.take_texts("shifts")?;
     for name in ["ical_url_primary", "ical_url_overrides"] {
-        if schedule.take_value(name).is_some() {
-            let why = "calendars by address are not read; create layers or overrides";
-            imported.record_omission(&schedule.path_of(name), why);
-        }
+        let why = "calendars by address are not read; create layers or overrides";
+        schedule.omit(name, why, imported);
     }
     finish(schedule, imported);
     let why = match kind.as_deref() {
@@ -291,7 +274,7 @@ fn read_chain(
     imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = chain.path.clone();
-    let name = take_name(&mut chain, "name")?;
+    let name = chain.require("name")?;
     finish(chain, imported);
     steps.sort_by_key(|(position, _)| *position);
     let (mut after_seconds, mut rounds) = (0_i64, 1);
@@ -381,17 +364,15 @@ fn read_integration(
     imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = integration.path.clone();
-    let name = take_name(&mut integration, "name")?;
+    let name = integration.require("name")?;
     let dialect = match integration.take_text("type")?.as_deref() {
         Some("alertmanager" | "grafana_alerting" | "grafana") => " --dialect alertmanager",
         _ => "",
     };
     let what = format!("create a key: `bellwether client create NAME --role ingest{dialect}`");
     imported.add_note(&path, &what);
-    if integration.take_value("templates").is_some() {
-        let why = "messages and groups are set in rules; see the topic «templates»";
-        imported.record_omission(&integration.path_of("templates"), why);
-    }
+    let why = "messages and groups are set in rules; see the topic «templates»";
+    integration.omit("templates", why, imported);
     let mut route = integration.take_object("default_route")?;
     let chain = route.take_text("escalation_chain_id")?;
     let route_path = route.path.clone();
@@ -449,14 +430,5 @@ fn add_rule(
         imported.record_omission(path, "its escalation chain could not be imported");
         return;
     };
-    let rule = imported.unique_name("rule", name);
-    imported.add(
-        "rule",
-        json!({
-            "name": rule, "description": description, "enabled": false, "sendUpdates": true,
-            "escalationPolicyName": policy,
-        }),
-    );
-    let what = "is imported as a disabled rule; add triggers for its events, then enable it";
-    imported.add_note(path, what);
+    imported.add_rule(path, name, description, policy);
 }

@@ -58,6 +58,21 @@ impl ImportOutput {
         self.documents.push((kind, body));
     }
 
+    /// Adds a disabled rule that notifies an escalation policy. It has no triggers: other products
+    /// assign events by integration.
+    pub(crate) fn add_rule(&mut self, path: &str, wanted: &str, description: &str, policy: &str) {
+        let name = self.unique_name("rule", wanted);
+        self.add(
+            "rule",
+            json!({
+                "name": name, "description": description, "enabled": false, "sendUpdates": true,
+                "escalationPolicyName": policy,
+            }),
+        );
+        let what = "is imported as a disabled rule; add triggers for its events, then enable it";
+        self.add_note(path, what);
+    }
+
     pub(crate) fn record_omission(&mut self, path: &str, why: &str) {
         let line = (path.to_owned(), why.to_owned());
         if self.reported.insert(line.clone()) {

@@ -143,7 +143,7 @@ fn collect_entities(
             let path = fields.path_of(inner);
             let content = fields.take_value(inner).unwrap_or_default();
             collect_entities(kind, &path, content, into, imported)?;
-            ignore_fields(&mut fields);
+            fields.ignore(&IGNORED);
             fields.finish_with_reason(imported, kind.2);
             return Ok(());
         }
@@ -152,23 +152,16 @@ fn collect_entities(
     Ok(())
 }
 
-fn ignore_fields(fields: &mut Fields) {
-    for name in IGNORED {
-        fields.take_value(name);
-    }
-}
-
 fn take_keys(fields: &mut Fields) -> Result<Vec<String>, ImportError> {
     let mut keys = Vec::new();
     for name in ["id", "name", "username"] {
-        keys.extend(fields.take_text(name)?.filter(|it| !it.is_empty()));
+        keys.extend(fields.take_filled(name)?);
     }
     Ok(keys)
 }
 
 fn take_name(fields: &mut Fields, name: &str) -> Result<(Vec<String>, String), ImportError> {
-    let text = fields.take_text(name)?.filter(|it| !it.is_empty());
-    let text = text.ok_or_else(|| invalid_field_error(&fields.path_of(name), "is required"))?;
+    let text = fields.require(name)?;
     let mut keys = take_keys(fields)?;
     keys.push(text.clone());
     Ok((keys, text))
@@ -204,7 +197,7 @@ fn read_user(
             }
             _ => imported.record_omission(&path, "no such method"),
         }
-        ignore_fields(&mut contact);
+        contact.ignore(&IGNORED);
         contact.finish(imported);
     }
     if user.take_flag("blocked")? == Some(true) {
@@ -230,11 +223,9 @@ fn read_user(
         variables,
     };
     known.people.add(person, imported);
-    ignore_fields(&mut user);
-    if user.take_value("role").is_some() {
-        let why = "roles are set for API keys and single sign-on";
-        imported.record_omission(&user.path_of("role"), why);
-    }
+    user.ignore(&IGNORED);
+    let why = "roles are set for API keys and single sign-on";
+    user.omit("role", why, imported);
     user.finish(imported);
     Ok(())
 }
@@ -258,7 +249,7 @@ fn read_team(
     for key in keys {
         known.teams.insert(key, contacts.clone());
     }
-    ignore_fields(&mut team);
+    team.ignore(&IGNORED);
     let path = team.path.clone();
     if team
         .take_text("description")?
@@ -285,7 +276,7 @@ fn contact_name(
             "no contact: the user is blocked, missing in the export, or has no email address",
         );
     }
-    ignore_fields(&mut user);
+    user.ignore(&IGNORED);
     user.take_value("type");
     user.finish(imported);
     Ok(found)
@@ -304,7 +295,7 @@ fn read_schedule(
         .unwrap_or_else(|| "UTC".to_owned());
     let enabled = schedule.take_flag("enabled")?.unwrap_or(true);
     let rotations = schedule.take_objects("rotations")?;
-    ignore_fields(&mut schedule);
+    schedule.ignore(&IGNORED);
     schedule.finish(imported);
     if !enabled {
         imported.record_omission(&path, "is disabled");
@@ -361,7 +352,7 @@ fn read_rotation(
     imported: &mut ImportOutput,
 ) -> Result<Rotation, ImportError> {
     let path = fields.path.clone();
-    let name = fields.take_text("name")?.filter(|it| !it.is_empty());
+    let name = fields.take_filled("name")?;
     let start = parse_time(&mut fields, "startDate")?;
     let start =
         start.ok_or_else(|| invalid_field_error(&fields.path_of("startDate"), "is required"))?;
@@ -375,9 +366,7 @@ fn read_rotation(
             return Err(invalid_field_error(&fields.path_of("type"), why));
         }
     };
-    let length = fields
-        .take_text("length")?
-        .and_then(|it| it.parse::<i64>().ok());
+    let length = fields.take_integer("length")?;
     let mut slots = Vec::new();
     for mut participant in fields.take_objects("participants")? {
         let kind = participant.take_text("type")?;
@@ -402,7 +391,7 @@ fn read_rotation(
         });
     }
     let restrictions = read_restrictions(fields.take_object("timeRestriction")?, imported)?;
-    ignore_fields(&mut fields);
+    fields.ignore(&IGNORED);
     fields.finish(imported);
     Ok(Rotation {
         path,
@@ -479,7 +468,7 @@ fn read_restrictions(
 /// Parses a time such as `2026-01-05T08:00:00Z`, `2026-01-05 08:00` in UTC, or milliseconds since
 /// 1970.
 fn parse_time(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, ImportError> {
-    let Some(text) = fields.take_text(name)?.filter(|it| !it.is_empty()) else {
+    let Some(text) = fields.take_filled(name)? else {
         return Ok(None);
     };
     let short = || format!("{}:00Z", text.replace(' ', "T"));
@@ -518,9 +507,7 @@ fn read_escalation(
             imported.add_note(&path, what);
         }
         let mut delay = rule.take_object("delay")?;
-        let amount = delay
-            .take_text("timeAmount")?
-            .and_then(|it| it.parse::<i64>().ok());
+        let amount = delay.take_integer("timeAmount")?;
         let unit = match delay.take_text("timeUnit")?.as_deref() {
             Some("hours") => 3_600,
             Some("days") => 86_400,
@@ -546,7 +533,7 @@ fn read_escalation(
         }
     }
     repeat.finish(imported);
-    ignore_fields(&mut fields);
+    fields.ignore(&IGNORED);
     fields.finish(imported);
     let policy = escalation::Policy {
         path: &path,

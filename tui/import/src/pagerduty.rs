@@ -86,9 +86,7 @@ pub(crate) fn import_export(
                 }
             }
         }
-        for name in PAGING {
-            fields.take_value(name);
-        }
+        fields.ignore(&PAGING);
         fields.finish(imported);
     }
     let mut take = |kind: &str| entities.remove(kind).unwrap_or_default();
@@ -119,19 +117,8 @@ pub(crate) fn import_export(
     Ok(())
 }
 
-fn ignore_fields(fields: &mut Fields) {
-    for name in IGNORED {
-        fields.take_value(name);
-    }
-}
-
-fn take_name(fields: &mut Fields) -> Result<String, ImportError> {
-    let name = fields.take_text("name")?.filter(|it| !it.is_empty());
-    name.ok_or_else(|| invalid_field_error(&fields.path_of("name"), "is required"))
-}
-
 fn take_description(fields: &mut Fields) -> Result<String, ImportError> {
-    let text = fields.take_text("description")?.filter(|it| !it.is_empty());
+    let text = fields.take_filled("description")?;
     let text = text.unwrap_or_else(|| fields.path.clone());
     Ok(text.chars().take(1_000).collect())
 }
@@ -143,17 +130,17 @@ fn read_user(
     imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = user.path.clone();
-    let name = take_name(&mut user)?;
+    let name = user.require("name")?;
     let mut mail = user.take_text("email")?;
     let mut variables = Map::new();
     for mut method in user.take_objects("contact_methods")? {
         let kind = method.take_text("type")?.unwrap_or_default();
         let code = method.take_text("country_code")?;
-        let address = method.take_text("address")?.filter(|it| !it.is_empty());
+        let address = method.take_filled("address")?;
         let is_enabled = method.take_flag("enabled")? != Some(false);
         let is_blocked = method.take_flag("blacklisted")? == Some(true);
         let path = method.path.clone();
-        ignore_fields(&mut method);
+        method.ignore(&IGNORED);
         method.finish(imported);
         if !is_enabled || is_blocked {
             imported.record_omission(&path, "is disabled");
@@ -179,14 +166,10 @@ fn read_user(
         let number = code.map_or_else(|| address.clone(), |code| format!("+{code}{address}"));
         people::add_number(&path, variable, &number, &mut variables, imported);
     }
-    if user.take_value("notification_rules").is_some() {
-        let why = "notification rules become contact methods; set `after` and `minSeverity` there";
-        imported.record_omission(&user.path_of("notification_rules"), why);
-    }
-    if user.take_value("role").is_some() {
-        let why = "roles are set for API keys and single sign-on";
-        imported.record_omission(&user.path_of("role"), why);
-    }
+    let why = "notification rules become contact methods; set `after` and `minSeverity` there";
+    user.omit("notification_rules", why, imported);
+    let why = "roles are set for API keys and single sign-on";
+    user.omit("role", why, imported);
     let person = Person {
         path: &path,
         keys: vec![id],
@@ -196,7 +179,7 @@ fn read_user(
         variables,
     };
     known.people.add(person, imported);
-    ignore_fields(&mut user);
+    user.ignore(&IGNORED);
     user.finish(imported);
     Ok(())
 }
@@ -208,7 +191,7 @@ fn read_schedule(
     imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = schedule.path.clone();
-    let name = take_name(&mut schedule)?;
+    let name = schedule.require("name")?;
     let description = take_description(&mut schedule)?;
     let zone = schedule
         .take_text("time_zone")?
@@ -222,14 +205,14 @@ fn read_schedule(
     for layer in schedule.take_objects("schedule_layers")? {
         rotations.push(read_layer(layer, known, imported)?);
     }
-    ignore_fields(&mut schedule);
+    schedule.ignore(&IGNORED);
     let mut overrides = schedule.take_object("overrides_subschedule")?;
     if !overrides.take_list("rendered_schedule_entries")?.is_empty() {
         let why = "overrides are set with `POST …/schedules/NAME/overrides`";
         imported.record_omission(&overrides.path, why);
     }
     // Computed from the layers.
-    for name in [
+    schedule.ignore(&[
         "final_schedule",
         "web_cal_url",
         "http_cal_url",
@@ -237,9 +220,7 @@ fn read_schedule(
         "next_oncall_for_user",
         "cal_url",
         "personal_cal_url",
-    ] {
-        schedule.take_value(name);
-    }
+    ]);
     schedule.finish(imported);
     if rotations.len() > 1 {
         sort_lowest_first(&mut rotations);
@@ -312,7 +293,7 @@ fn read_layer(
             imported.record_omission(&user.path, why);
         }
         slots.push(found.into_iter().collect());
-        ignore_fields(&mut user);
+        user.ignore(&IGNORED);
         user.finish(imported);
         entry.finish(imported);
     }
@@ -320,10 +301,8 @@ fn read_layer(
     for one in layer.take_objects("restrictions")? {
         restrictions.extend(read_restriction(one, imported)?);
     }
-    ignore_fields(&mut layer);
-    for name in ["rendered_schedule_entries", "rendered_coverage_percentage"] {
-        layer.take_value(name);
-    }
+    layer.ignore(&IGNORED);
+    layer.ignore(&["rendered_schedule_entries", "rendered_coverage_percentage"]);
     layer.finish(imported);
     Ok(Rotation {
         path,
@@ -349,9 +328,7 @@ fn read_restriction(
             "expected a time such as 08:00:00",
         )
     })?;
-    let seconds = one
-        .take_text("duration_seconds")?
-        .and_then(|it| it.parse::<i64>().ok());
+    let seconds = one.take_integer("duration_seconds")?;
     let seconds = seconds.filter(|it| *it > 0);
     let seconds = seconds
         .ok_or_else(|| invalid_field_error(&one.path_of("duration_seconds"), "is required"))?;
@@ -382,7 +359,7 @@ fn read_restriction(
 }
 
 fn parse_time(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, ImportError> {
-    let text = fields.take_text(name)?.filter(|it| !it.is_empty());
+    let text = fields.take_filled(name)?;
     let read = text.map(|text| text.parse()).transpose();
     read.map_err(|_unfit| {
         invalid_field_error(
@@ -399,7 +376,7 @@ fn read_policy(
     imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = fields.path.clone();
-    let name = take_name(&mut fields)?;
+    let name = fields.require("name")?;
     let description = take_description(&mut fields)?;
     let (mut steps, mut after, mut last) = (Vec::new(), 0, None);
     for mut rule in fields.take_objects("escalation_rules")? {
@@ -420,11 +397,11 @@ fn read_policy(
                 imported.record_omission(&target.path, "the target could not be imported");
             }
             targets.extend(found);
-            ignore_fields(&mut target);
+            target.ignore(&IGNORED);
             target.finish(imported);
         }
         let path = rule.path.clone();
-        ignore_fields(&mut rule);
+        rule.ignore(&IGNORED);
         rule.finish(imported);
         steps.push(Step {
             path,
@@ -434,10 +411,8 @@ fn read_policy(
         after += wait;
         last = Some(wait);
     }
-    let loops = fields
-        .take_text("num_loops")?
-        .and_then(|it| it.parse::<i64>().ok());
-    ignore_fields(&mut fields);
+    let loops = fields.take_integer("num_loops")?;
+    fields.ignore(&IGNORED);
     if fields.take_value("on_call_handoff_notifications").is_some() {
         let what = "each hand-off opens an event; a rule can notify about it";
         imported.add_note(&fields.path_of("on_call_handoff_notifications"), what);
@@ -475,28 +450,17 @@ fn read_service(
     imported: &mut ImportOutput,
 ) -> Result<(), ImportError> {
     let path = service.path.clone();
-    let name = take_name(&mut service)?;
+    let name = service.require("name")?;
     let description = take_description(&mut service)?;
     let policy = policy.and_then(|id| known.policies.get(&id));
     let Some(policy) = policy else {
         imported.record_omission(&path, "its escalation policy could not be imported");
         return Ok(());
     };
-    let rule = imported.unique_name("rule", &name);
-    imported.add(
-        "rule",
-        json!({
-            "name": rule, "description": description, "enabled": false, "sendUpdates": true,
-            "escalationPolicyName": policy,
-        }),
-    );
-    let what = "is imported as a disabled rule; add triggers for its events, then enable it";
-    imported.add_note(&path, what);
-    if service.take_value("integrations").is_some() {
-        let why = "create a key: `bellwether client create NAME --role ingest --dialect pagerduty`";
-        imported.record_omission(&service.path_of("integrations"), why);
-    }
-    ignore_fields(&mut service);
+    imported.add_rule(&path, &name, &description, policy);
+    let why = "create a key: `bellwether client create NAME --role ingest --dialect pagerduty`";
+    service.omit("integrations", why, imported);
+    service.ignore(&IGNORED);
     if service
         .take_text("status")?
         .is_some_and(|it| it == "disabled")

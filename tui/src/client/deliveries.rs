@@ -68,6 +68,11 @@ pub(crate) fn get(id: String) -> Call {
     Call::from_request(SERVICE, &v1::GetDeliveryRequest { id })
 }
 
+pub(crate) fn parse_delivery(answer: CallResult) -> Result<v1::Delivery, Failure> {
+    let found: v1::GetDeliveryResponse = message(answer)?;
+    Ok(found.delivery.unwrap_or_default())
+}
+
 pub(crate) fn change_delivery(transition: Transition, id: String) -> Call {
     let call = match transition {
         Transition::SendAgain => Call::from_request(SERVICE, &v1::RetryDeliveryRequest { id }),

@@ -154,6 +154,11 @@ pub(crate) fn get_event(id: &str) -> Call {
     Call::from_request(QUERIES, &request)
 }
 
+pub(crate) fn parse_event(answer: CallResult) -> Result<v1::Event, Failure> {
+    let found: v1::GetEventResponse = message(answer)?;
+    Ok(found.result.unwrap_or_default())
+}
+
 pub(crate) fn route_events(occurrence_ids: Vec<String>) -> Call {
     let request = v1::RouteEventsRequest { occurrence_ids };
     Call::from_request(QUERIES, &request)

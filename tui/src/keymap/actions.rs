@@ -1,6 +1,6 @@
 //! Actions: their names, keys, places and required roles.
 
-use crate::data::{Kind, Role};
+use crate::data::{Kind, Role, Screen};
 
 /// An action of an operator. Configuration files name an action by its variant in snake case, and
 /// the action for the list of a kind by `go_` and the plural of the kind. Renaming a variant breaks
@@ -34,12 +34,10 @@ pub(crate) enum Action {
     ToggleMouse,
     ToggleAges,
     ToggleSplit,
-    GoOverview,
-    GoOnCall,
     Handover,
-    GoEvents,
-    GoDeliveries,
-    GoReference,
+    /// Opens a screen.
+    Show(Screen),
+    /// Opens the list of a kind.
     Go(Kind),
     GoCriticals,
     LongerCharts,
@@ -135,16 +133,12 @@ pub(crate) enum ActionPlace {
     Anywhere,
     List,
     Document,
-    Overview,
-    OnCall,
-    Events,
+    Screen(Screen),
     EventGroups,
     Event,
     Many(Kind),
     One(Kind),
-    Deliveries,
     Delivery,
-    Reference,
     Report,
     Form,
 }
@@ -152,22 +146,12 @@ pub(crate) enum ActionPlace {
 impl ActionPlace {
     pub(crate) fn iter() -> impl Iterator<Item = Self> {
         let shapes = [Self::Anywhere, Self::List, Self::Document];
-        let events = [
-            Self::Overview,
-            Self::OnCall,
-            Self::Events,
-            Self::EventGroups,
-            Self::Event,
-        ];
-        let others = [
-            Self::Deliveries,
-            Self::Delivery,
-            Self::Reference,
-            Self::Report,
-            Self::Form,
-        ];
+        let screens = Screen::ALL.iter().copied().map(Self::Screen);
         let kinds = Self::for_kinds(|_| true);
-        shapes.into_iter().chain(events).chain(kinds).chain(others)
+        let pages = [Self::EventGroups, Self::Event, Self::Delivery];
+        let others = [Self::Report, Self::Form];
+        let all = shapes.into_iter().chain(screens).chain(pages);
+        all.chain(kinds).chain(others)
     }
 
     pub(super) fn for_kinds(wanted: fn(Kind) -> bool) -> impl Iterator<Item = Self> {
@@ -183,9 +167,8 @@ impl ActionPlace {
     pub(crate) fn enclosing_places(self) -> [Self; 3] {
         match self {
             Self::Form => [Self::Form; 3],
-            Self::Events | Self::EventGroups | Self::Many(_) | Self::Deliveries => {
-                [self, Self::List, Self::Anywhere]
-            }
+            Self::EventGroups | Self::Many(_) => [self, Self::List, Self::Anywhere],
+            Self::Screen(screen) if screen.is_list() => [self, Self::List, Self::Anywhere],
             _ => [self, Self::Document, Self::Anywhere],
         }
     }
@@ -200,6 +183,7 @@ impl ActionPlace {
         match self {
             Self::Many(kind) => kind.plural().to_owned(),
             Self::One(kind) => kind.singular().to_owned(),
+            Self::Screen(screen) => to_snake_case(&format!("{screen:?}")),
             other => to_snake_case(&format!("{other:?}")),
         }
     }
@@ -209,6 +193,7 @@ impl Action {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Go(kind) => format!("go_{}", kind.plural()),
+            Self::Show(screen) => to_snake_case(&format!("go{screen:?}")),
             other => to_snake_case(&format!("{other:?}")),
         }
     }

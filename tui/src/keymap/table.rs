@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crossterm::event::KeyCode;
 
 use super::actions::{Action, ActionPlace, Entry, Group, Lines, Requirement};
-use crate::data::{Kind, Role};
+use crate::data::{Kind, Role, Screen};
 
 fn resource_places() -> Vec<ActionPlace> {
     ActionPlace::for_kinds(Kind::is_edited).collect()
@@ -21,23 +21,26 @@ fn pages_with_links() -> Vec<ActionPlace> {
     let pages = kinds.map(|kind| ActionPlace::One(*kind));
     let others = [
         ActionPlace::Delivery,
-        ActionPlace::Reference,
+        ActionPlace::Screen(Screen::Reference),
         ActionPlace::Report,
     ];
-    let overview = std::iter::once(ActionPlace::Overview);
+    let overview = std::iter::once(ActionPlace::Screen(Screen::Overview));
     overview.chain(pages).chain(others).collect()
 }
 
 /// Keys that have another meaning in one place: on the on-call screen, `h` is handover.
-pub(super) const EXCEPTIONS: [(Action, ActionPlace, KeyCode); 1] =
-    [(Action::Back, ActionPlace::OnCall, KeyCode::Char('h'))];
+pub(super) const EXCEPTIONS: [(Action, ActionPlace, KeyCode); 1] = [(
+    Action::Back,
+    ActionPlace::Screen(Screen::OnCall),
+    KeyCode::Char('h'),
+)];
 
 const ANYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere];
 const MOVING: &[ActionPlace] = &[ActionPlace::List, ActionPlace::Document];
-const EVENTS: &[ActionPlace] = &[ActionPlace::Events, ActionPlace::Event];
+const EVENTS: &[ActionPlace] = &[ActionPlace::Screen(Screen::Events), ActionPlace::Event];
 /// Places in which an action also applies to all events of a group.
 const COUNTED: &[ActionPlace] = &[
-    ActionPlace::Events,
+    ActionPlace::Screen(Screen::Events),
     ActionPlace::Event,
     ActionPlace::EventGroups,
 ];
@@ -50,7 +53,7 @@ const PENDING: &[ActionPlace] = &[
     ActionPlace::One(Kind::Pending),
 ];
 const ON_CALL: &[ActionPlace] = &[
-    ActionPlace::OnCall,
+    ActionPlace::Screen(Screen::OnCall),
     ActionPlace::Many(Kind::Schedule),
     ActionPlace::Many(Kind::Response),
     ActionPlace::Many(Kind::Policy),
@@ -58,7 +61,7 @@ const ON_CALL: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Heartbeat),
 ];
 const SCHEDULES: &[ActionPlace] = &[
-    ActionPlace::OnCall,
+    ActionPlace::Screen(Screen::OnCall),
     ActionPlace::Many(Kind::Schedule),
     ActionPlace::One(Kind::Schedule),
 ];
@@ -77,11 +80,14 @@ const DRILLS: &[ActionPlace] = &[
     ActionPlace::One(Kind::Drill),
 ];
 const RESPONSES: &[ActionPlace] = &[
-    ActionPlace::OnCall,
+    ActionPlace::Screen(Screen::OnCall),
     ActionPlace::Many(Kind::Response),
     ActionPlace::One(Kind::Response),
 ];
-const DELIVERIES: &[ActionPlace] = &[ActionPlace::Deliveries, ActionPlace::Delivery];
+const DELIVERIES: &[ActionPlace] = &[
+    ActionPlace::Screen(Screen::Deliveries),
+    ActionPlace::Delivery,
+];
 const FORM: &[ActionPlace] = &[ActionPlace::Form];
 /// The action is also available in forms, except with keys that type text.
 const EVERYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere, ActionPlace::Form];
@@ -103,10 +109,10 @@ macro_rules! lines {
 /// keys, places, requirement, rank among the hints (0 for none) and the form in plain mode,
 /// followed by the name for hints and a full sentence for the palette and help.
 macro_rules! actions {
-    ($($group:ident { $($action:ident $(($kind:ident))? [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
+    ($($group:ident { $($action:ident $(($of:ident::$named:ident))? [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
         $name:literal: $title:literal;)+ })+) => {
         pub(crate) static ACTIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| vec![$($(Entry {
-            action: Action::$action $((Kind::$kind))?,
+            action: Action::$action $(($of::$named))?,
             group: Group::$group,
             name: $name,
             title: $title,
@@ -177,13 +183,13 @@ actions! {
             "close": "Close all open events in the group";
         SuppressGroup ["s"] in GROUPS, OPERATE, 16
             "suppress": "Suppress all open events in the group";
-        AcknowledgeAll ["<A-a>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.and_all()]
+        AcknowledgeAll ["<A-a>"] in &[ActionPlace::Screen(Screen::Events)], OPERATE, 0 [LINES.and_all()]
             "ack all": "Count and acknowledge all matching events";
-        CloseAll ["<A-c>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.and_all()]
+        CloseAll ["<A-c>"] in &[ActionPlace::Screen(Screen::Events)], OPERATE, 0 [LINES.and_all()]
             "close all": "Count and close all matching events";
-        SuppressAll ["<A-s>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.and_all()]
+        SuppressAll ["<A-s>"] in &[ActionPlace::Screen(Screen::Events)], OPERATE, 0 [LINES.and_all()]
             "suppress all": "Count and suppress all matching events";
-        AnnotateAll ["<A-n>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.and_all().and_text()]
+        AnnotateAll ["<A-n>"] in &[ActionPlace::Screen(Screen::Events)], OPERATE, 0 [LINES.and_all().and_text()]
             "note all": "Count all matching events and add a note";
         Explain ["x"] in EVENTS, VIEW, 20
             "explain": "Explain why each rule did or did not notify";
@@ -195,19 +201,19 @@ actions! {
             "link": "Open a runbook or another link of the event in the browser";
         TriggerFromEvent ["T"] in EVENTS, EDIT, 22
             "trigger": "Create a trigger from this event";
-        Pause ["p"] in &[ActionPlace::Events], Requirement::None, 24 [LINES.and_all().without_output()]
+        Pause ["p"] in &[ActionPlace::Screen(Screen::Events)], Requirement::None, 24 [LINES.and_all().without_output()]
             "pause": "Pause or resume live updates";
-        Follow ["f"] in &[ActionPlace::Events], Requirement::None, 25 [LINES.and_screen()]
+        Follow ["f"] in &[ActionPlace::Screen(Screen::Events)], Requirement::None, 25 [LINES.and_screen()]
             "follow": "Follow the newest event until the next key press";
-        GroupBy ["b"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 17 [LINES.and_screen()]
+        GroupBy ["b"] in &[ActionPlace::Screen(Screen::Events), ActionPlace::EventGroups], VIEW, 17 [LINES.and_screen()]
             "group by": "Count the events by host, name or another field";
-        ChooseView ["V"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 0 [LINES.and_screen()]
+        ChooseView ["V"] in &[ActionPlace::Screen(Screen::Events), ActionPlace::EventGroups], VIEW, 0 [LINES.and_screen()]
             "view": "Choose a view of the events";
-        NextView ["<Tab>"] in &[ActionPlace::Events], VIEW, 0 [LINES.and_screen()]
+        NextView ["<Tab>"] in &[ActionPlace::Screen(Screen::Events)], VIEW, 0 [LINES.and_screen()]
             "next view": "Go to the next view of events";
-        SaveView ["<A-v>"] in &[ActionPlace::Events, ActionPlace::EventGroups], OPERATE, 0
+        SaveView ["<A-v>"] in &[ActionPlace::Screen(Screen::Events), ActionPlace::EventGroups], OPERATE, 0
             "save view": "Save this list as a shared view";
-        OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Requirement::None, 26 [LINES.and_all()]
+        OpenOnly ["o"] in &[ActionPlace::Screen(Screen::Events), ActionPlace::EventGroups], Requirement::None, 26 [LINES.and_all()]
             "closed": "Show or hide closed occurrences";
     }
     Resources {
@@ -263,7 +269,7 @@ actions! {
             "on/off": "Enable or disable the rule";
     }
     Messages {
-        NextState ["<Tab>"] in &[ActionPlace::Deliveries], Requirement::None, 11 [LINES.and_all()]
+        NextState ["<Tab>"] in &[ActionPlace::Screen(Screen::Deliveries)], Requirement::None, 11 [LINES.and_all()]
             "next tab": "Go to the next tab: all, waiting, dead, delivered, shadowed";
     }
     OnCall {
@@ -275,9 +281,9 @@ actions! {
             "send again": "Resend an ended delivery, or retry a waiting one now";
         CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.and_several()]
             "cancel": "Cancel a delivery in progress";
-        SendAllAgain ["A"] in &[ActionPlace::Deliveries], OPERATE, 16 [LINES.and_all()]
+        SendAllAgain ["A"] in &[ActionPlace::Screen(Screen::Deliveries)], OPERATE, 16 [LINES.and_all()]
             "all again": "Count and resend all matching deliveries";
-        CancelAll ["C"] in &[ActionPlace::Deliveries], OPERATE, 0 [LINES.and_all()]
+        CancelAll ["C"] in &[ActionPlace::Screen(Screen::Deliveries)], OPERATE, 0 [LINES.and_all()]
             "cancel all": "Count and cancel all matching deliveries";
     }
     Reports {
@@ -297,7 +303,7 @@ actions! {
             "next tab": "Go to the next tab: details, notes and history, explain";
     }
     Reports {
-        LongerCharts ["t"] in &[ActionPlace::Overview], Requirement::None, 12 [LINES.and_screen()]
+        LongerCharts ["t"] in &[ActionPlace::Screen(Screen::Overview)], Requirement::None, 12 [LINES.and_screen()]
             "span": "Show charts for 1 h, 24 h or 30 d";
     }
     Move {
@@ -313,9 +319,9 @@ actions! {
             "next match": "Go to the next match";
         MatchBefore ["N"] in &[ActionPlace::Document], Requirement::None, 0 [LINES.and_screen()]
             "match before": "Go to the previous match";
-        Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 36 [LINES.and_several().without_output()]
+        Mark ["<Space>"] in &[ActionPlace::Screen(Screen::Events), ActionPlace::Screen(Screen::Deliveries)], Requirement::None, 36 [LINES.and_several().without_output()]
             "mark": "Mark the row to act on several";
-        MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Requirement::None, 0 [LINES.and_all().without_output()]
+        MarkAll ["*"] in &[ActionPlace::Screen(Screen::Events), ActionPlace::Screen(Screen::Deliveries)], Requirement::None, 0 [LINES.and_all().without_output()]
             "mark all": "Mark all loaded rows, or none";
         Sort ["S"] in &[ActionPlace::List], Requirement::None, 38 [LINES.and_all()]
             "sort": "Sort by the next column, or reverse";
@@ -341,57 +347,57 @@ actions! {
             "forward": "Go forward to the next page";
     }
     GoTo {
-        GoOverview ["1", "gw"] in ANYWHERE, Requirement::None, 0
+        Show(Screen::Overview) ["1", "gw"] in ANYWHERE, Requirement::None, 0
             "overview": "Go to Overview";
-        GoEvents ["2", "ge"] in ANYWHERE, Requirement::None, 0
+        Show(Screen::Events) ["2", "ge"] in ANYWHERE, Requirement::None, 0
             "events": "Go to Events";
-        Go(Trigger) ["3", "gt"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Trigger) ["3", "gt"] in ANYWHERE, Requirement::None, 0
             "triggers": "Go to Triggers";
-        Go(Destination) ["4", "gd"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Destination) ["4", "gd"] in ANYWHERE, Requirement::None, 0
             "destinations": "Go to Destinations";
-        Go(Rule) ["5", "gr"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Rule) ["5", "gr"] in ANYWHERE, Requirement::None, 0
             "rules": "Go to Rules";
-        GoDeliveries ["6", "gm"] in ANYWHERE, Requirement::None, 0
+        Show(Screen::Deliveries) ["6", "gm"] in ANYWHERE, Requirement::None, 0
             "deliveries": "Go to Deliveries";
-        Go(Client) ["7", "gc"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Client) ["7", "gc"] in ANYWHERE, Requirement::None, 0
             "clients": "Go to Clients";
-        GoReference ["9", "gf"] in ANYWHERE, Requirement::None, 0
+        Show(Screen::Reference) ["9", "gf"] in ANYWHERE, Requirement::None, 0
             "reference": "Go to Reference: templates, queries, fields, messages, chat setup";
-        Go(Silence) ["0", "gs"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Silence) ["0", "gs"] in ANYWHERE, Requirement::None, 0
             "silences": "Go to Silences";
-        Go(Calendar) ["ga", "<A-0>"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Calendar) ["ga", "<A-0>"] in ANYWHERE, Requirement::None, 0
             "calendars": "Go to Calendars";
-        Go(Inhibition) ["gi", "<A-9>"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Inhibition) ["gi", "<A-9>"] in ANYWHERE, Requirement::None, 0
             "inhibitions": "Go to Inhibitions";
-        Go(Mapping) ["gx", "<A-8>"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Mapping) ["gx", "<A-8>"] in ANYWHERE, Requirement::None, 0
             "mappings": "Go to Mappings: webhooks from any service as events";
-        Go(Enrichment) ["gE"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Enrichment) ["gE"] in ANYWHERE, Requirement::None, 0
             "enrichments": "Go to Enrichments: metadata added to events";
-        Go(Group) ["gu", "<A-7>"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Group) ["gu", "<A-7>"] in ANYWHERE, Requirement::None, 0
             "groups": "Go to Groups: events that share one message";
-        Go(Pending) ["gp", "<A-6>"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Pending) ["gp", "<A-6>"] in ANYWHERE, Requirement::None, 0
             "pending": "Go to Pending: held notifications";
-        Go(View) ["gv", "<A-5>"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::View) ["gv", "<A-5>"] in ANYWHERE, Requirement::None, 0
             "views": "Go to Views: saved lists of events";
-        Go(Heartbeat) ["gh", "<A-h>"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Heartbeat) ["gh", "<A-h>"] in ANYWHERE, Requirement::None, 0
             "heartbeats": "Go to Heartbeats: signals expected on a schedule";
-        Go(Drill) ["gD"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Drill) ["gD"] in ANYWHERE, Requirement::None, 0
             "drills": "Go to Drills: scheduled tests of the way to the person on call";
-        GoOnCall ["8", "go", "<A-w>"] in ANYWHERE, Requirement::None, 0
+        Show(Screen::OnCall) ["8", "go", "<A-w>"] in ANYWHERE, Requirement::None, 0
             "on call": "Go to On call: who is on call, and pending responses";
     }
     OnCall {
-        Handover ["h"] in &[ActionPlace::OnCall], VIEW, 15
+        Handover ["h"] in &[ActionPlace::Screen(Screen::OnCall)], VIEW, 15
             "handover": "Show what the next shift needs to know";
     }
     GoTo {
-        Go(Response) ["gR", "<A-1>"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Response) ["gR", "<A-1>"] in ANYWHERE, Requirement::None, 0
             "responses": "Go to Responses: who is paged, and the next step";
-        Go(Schedule) ["gS", "<A-4>"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Schedule) ["gS", "<A-4>"] in ANYWHERE, Requirement::None, 0
             "schedules": "Go to Schedules: who is on call, and when";
-        Go(Policy) ["gP", "<A-3>"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Policy) ["gP", "<A-3>"] in ANYWHERE, Requirement::None, 0
             "policies": "Go to Escalation policies: who is notified next";
-        Go(Contact) ["gC", "<A-2>"] in ANYWHERE, Requirement::None, 0
+        Go(Kind::Contact) ["gC", "<A-2>"] in ANYWHERE, Requirement::None, 0
             "contacts": "Go to Contacts: people, and how they are notified";
         GoCriticals ["!"] in ANYWHERE, Requirement::None, 0
             "criticals": "Go to the open critical events";

@@ -1,7 +1,7 @@
 //! Tests that the default bindings have no conflicts, and that invalid settings are reported.
 
 use super::*;
-use crate::data::Kind;
+use crate::data::{Kind, Screen};
 
 fn setting(place: Option<&str>, action: &str, keys: &[&str]) -> KeySetting {
     KeySetting {
@@ -82,17 +82,26 @@ fn configured_keys_and_sequences_replace_the_defaults() {
     let keymap = Keymap::new(&settings).unwrap();
     for keys in ["gz", "<C-x>s", "<lt>"] {
         assert_eq!(
-            action(&keymap, keys, ActionPlace::Events),
+            action(&keymap, keys, ActionPlace::Screen(Screen::Events)),
             Some(Action::Top)
         );
     }
-    assert_eq!(action(&keymap, "g", ActionPlace::Events), None);
-    assert_eq!(action(&keymap, "y", ActionPlace::Events), None);
     assert_eq!(
-        action(&keymap, "<C-x>c", ActionPlace::Events),
+        action(&keymap, "g", ActionPlace::Screen(Screen::Events)),
+        None
+    );
+    assert_eq!(
+        action(&keymap, "y", ActionPlace::Screen(Screen::Events)),
+        None
+    );
+    assert_eq!(
+        action(&keymap, "<C-x>c", ActionPlace::Screen(Screen::Events)),
         Some(Action::CloseEvent)
     );
-    assert_eq!(action(&keymap, "c", ActionPlace::Events), None);
+    assert_eq!(
+        action(&keymap, "c", ActionPlace::Screen(Screen::Events)),
+        None
+    );
     assert_eq!(
         action(&keymap, "c", ActionPlace::Event),
         Some(Action::CloseEvent)
@@ -102,11 +111,11 @@ fn configured_keys_and_sequences_replace_the_defaults() {
 #[test]
 fn h_opens_handover_on_the_on_call_screen_else_goes_back() {
     let default = Keymap::default();
-    let on_call = |keymap: &Keymap, keys| action(keymap, keys, ActionPlace::OnCall);
+    let on_call = |keymap: &Keymap, keys| action(keymap, keys, ActionPlace::Screen(Screen::OnCall));
     assert_eq!(on_call(&default, "h"), Some(Action::Handover));
     assert_eq!(on_call(&default, "<Left>"), Some(Action::Back));
     assert_eq!(
-        action(&default, "h", ActionPlace::Events),
+        action(&default, "h", ActionPlace::Screen(Screen::Events)),
         Some(Action::Back)
     );
     let rebound = Keymap::new(&[setting(None, "back", &["b"])]);

@@ -1,27 +1,17 @@
 //! Calendars: named spans of local time.
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
 use crate::{
-    data::{Kind, Object, Role},
+    data::{Kind, Object},
     document::{Document, Link, label, span},
-    route::Route,
     theme::Token,
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "CalendarService",
-    list: "ListCalendars",
-    create: Some("CreateCalendar"),
-    update: Some("UpdateCalendar"),
-    delete: Some("DeleteCalendar"),
-    detail: None,
-    naming: None,
-    message: "Calendar",
-    nested: true,
     output: &[
         "inWindow",
         "nextChangeTime",
@@ -30,13 +20,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "updateTime",
         "etag",
     ],
-    role: Role::Editor,
     columns: &[
-        Column::new("Now", 8, 0, 0, |_, it: &Object| {
-            let (token, word) = state(it);
-            Cell::new(token, word)
-        })
-        .sort_by_key(|it| Key::Number((!it.flag("inWindow")).into())),
+        Column::new("Now", 8, 0, 0, |_, it: &Object| state(it).into())
+            .sort_by_key(|it| Key::Number((!it.flag("inWindow")).into())),
         shared::NAME,
         Column::new("Changes", 16, 0, 1, |around, it: &Object| {
             Cell::time(around, it.timestamp_ms("nextChangeTime"))
@@ -61,44 +47,24 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| vec![it.text("timeZone")],
     fields: &[
         NAME,
-        FieldSpec::new(
-            "timeZone",
-            "Time zone",
-            FieldKind::Text,
-            "IANA time zone of the local times, such as Europe/Berlin.",
-        )
-        .with_required(),
-        FieldSpec::new(
-            "windows.0.dtstart",
-            "First start",
-            FieldKind::Text,
-            "Start in local time, without a zone, such as 2027-01-04T08:00:00.",
-        )
-        .with_required(),
-        FieldSpec::new(
-            "windows.0.endTimeOfDay",
-            "Ends at",
-            FieldKind::Text,
-            "Time of day at which each window ends, such as 18:00. Set this or «Lasts».",
-        ),
-        FieldSpec::new(
-            "windows.0.duration",
-            "Lasts",
-            FieldKind::Text,
-            "Length of each window, such as PT8H or P1D.",
-        ),
-        FieldSpec::new(
-            "windows.0.rrule",
-            "Again",
-            FieldKind::Text,
-            "Recurrence, such as FREQ=WEEKLY;BYDAY=MO,TU. Empty: once.",
-        ),
+        FieldSpec::text("timeZone", "Time zone")
+            .with_required()
+            .help("IANA time zone of the local times, such as Europe/Berlin."),
+        FieldSpec::text("windows.0.dtstart", "First start")
+            .with_required()
+            .help("Start in local time, without a zone, such as 2027-01-04T08:00:00."),
+        FieldSpec::text("windows.0.endTimeOfDay", "Ends at")
+            .help("Time of day at which each window ends, such as 18:00. Set this or «Lasts»."),
+        FieldSpec::text("windows.0.duration", "Lasts")
+            .help("Length of each window, such as PT8H or P1D."),
+        FieldSpec::text("windows.0.rrule", "Again")
+            .help("Recurrence, such as FREQ=WEEKLY;BYDAY=MO,TU. Empty: once."),
         FieldSpec::new(
             "exceptCalendarNames",
             "Except",
             FieldKind::Names(Kind::Calendar),
-            "Calendars whose windows are excluded, such as holidays. Enter opens a list.",
-        ),
+        )
+        .help("Calendars whose windows are excluded, such as holidays. Enter opens a list."),
         DESCRIPTION,
         TAGS,
     ],
@@ -106,7 +72,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     empty: "No calendars yet.\n\n\
         A calendar defines spans of local time, such as office hours or a patch window.\n\
         ‹new› creates one; the topic «calendars» of the reference has examples.",
-    beside: &[],
+    ..edited!("Calendar", "Calendars")
 };
 
 fn state(calendar: &Object) -> (Token, &'static str) {
@@ -163,10 +129,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, calendar: &Ob
         into.heading("Except these calendars");
         for name in except {
             let line = vec![span(Token::Link, name)];
-            into.linked_line(
-                line,
-                Link::Go(Route::Object(Kind::Calendar, name.to_owned())),
-            );
+            into.linked_line(line, Link::object(Kind::Calendar, name));
         }
     }
     into.heading("Used by");
@@ -179,7 +142,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, calendar: &Ob
         ];
         let kind = Kind::ALL.iter().find(|kind| kind.singular() == word);
         match kind {
-            Some(kind) => into.linked_line(line, Link::Go(Route::Object(*kind, name.to_owned()))),
+            Some(kind) => into.linked_line(line, Link::object(*kind, name)),
             None => into.line(line),
         }
     }

@@ -1,20 +1,22 @@
 //! Clients: named API keys with a role.
 
-use super::{Cell, Column, FieldKind, FieldSpec, Key, KindSpec, field::NAME};
+use super::{Cell, Column, FieldKind, FieldSpec, Key, KindSpec, edited, field::NAME};
 use crate::{
     data::{Label, Object, Role},
     theme::Token,
 };
 
+const ROLES: &[(&str, &str)] = &[
+    ("viewer", "ROLE_VIEWER"),
+    ("operator", "ROLE_OPERATOR"),
+    ("editor", "ROLE_EDITOR"),
+    ("admin", "ROLE_ADMIN"),
+    ("ingest", "ROLE_INGEST"),
+];
+
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "ClientService",
-    list: "ListClients",
-    create: Some("CreateClient"),
     update: None,
     delete: Some("RevokeClient"),
-    detail: None,
-    naming: None,
-    message: "Client",
     nested: false,
     output: &["createTime", "lastUsedTime"],
     role: Role::Admin,
@@ -43,34 +45,15 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| vec![role(it).label()],
     fields: &[
         NAME,
-        FieldSpec::new(
-            "role",
-            "Role",
-            FieldKind::Named(&[
-                ("viewer", "ROLE_VIEWER"),
-                ("operator", "ROLE_OPERATOR"),
-                ("editor", "ROLE_EDITOR"),
-                ("admin", "ROLE_ADMIN"),
-                ("ingest", "ROLE_INGEST"),
-            ]),
-            "ingest: send events; viewer: read; operator: also act on events; editor: also change rules; admin: all.",
-        ),
-        FieldSpec::new(
-            "requestsPerSecond",
-            "Calls a second",
-            FieldKind::Number(0, 1_000_000),
-            "Requests over the limit are rejected with a retry time. Empty: no limit.",
-        ),
-        FieldSpec::new(
-            "eventsPerSecond",
-            "Events a second",
-            FieldKind::Number(0, 10_000_000),
-            "Requests over the limit are rejected with a retry time. Empty: no limit.",
-        ),
+        FieldSpec::new("role", "Role", FieldKind::Named(ROLES))
+            .help("ingest: send events; viewer: read; operator: also act on events; editor: also change rules; admin: all."),
+        FieldSpec::new("requestsPerSecond", "Calls a second", FieldKind::Number(0, 1_000_000))
+            .help("Requests over the limit are rejected with a retry time. Empty: no limit."),
+        FieldSpec::new("eventsPerSecond", "Events a second", FieldKind::Number(0, 10_000_000))
+            .help("Requests over the limit are rejected with a retry time. Empty: no limit."),
     ],
-    document: None,
     empty: "No clients.\n\n‹new› creates one and shows its key once.\n\nFor example: name `prometheus`, role `ingest`, to send events and nothing else.",
-    beside: &[],
+    ..edited!("Client", "Clients")
 };
 
 fn role(client: &Object) -> Role {

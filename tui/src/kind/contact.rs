@@ -1,29 +1,15 @@
 //! Contacts: people and teams, with their notification methods.
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, KindSpec, RenderContext,
+    Cell, Column, FieldKind, FieldSpec, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, NAME, TAGS},
     line_format::LineFormat,
     shared,
 };
-use crate::{
-    data::{Object, Role},
-    document::Document,
-    theme::Token,
-};
+use crate::{data::Object, document::Document, theme::Token};
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "ContactService",
-    list: "ListContacts",
-    create: Some("CreateContact"),
-    update: Some("UpdateContact"),
-    delete: Some("DeleteContact"),
-    detail: None,
-    naming: None,
-    message: "Contact",
-    nested: true,
     output: &["reachedBy", "createTime", "updateTime", "etag"],
-    role: Role::Editor,
     columns: &[
         shared::NAME,
         Column::new("Methods", 30, 3, 1, |_, it: &Object| {
@@ -39,38 +25,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| vec![it.text("clientName"), it.text("subject")],
     fields: &[
         NAME,
-        FieldSpec::new(
-            "methods",
-            "Methods",
-            FieldKind::LineFormat(LineFormat::Methods),
-            "One per line, such as `push`, or `call after 2m from error in office hours: phone=+49301234`.",
-        )
-        .with_required(),
-        FieldSpec::new(
-            "timeZone",
-            "Time zone",
-            FieldKind::Text,
-            "IANA time zone of this person, such as Europe/Berlin. Empty: UTC.",
-        ),
-        FieldSpec::new(
-            "clientName",
-            "Client",
-            FieldKind::Text,
-            "API client of this person. Set this, the user name, or neither.",
-        ),
-        FieldSpec::new(
-            "subject",
-            "User name",
-            FieldKind::Text,
-            "User name of this person at sign-in.",
-        ),
+        FieldSpec::new("methods", "Methods", FieldKind::LineFormat(LineFormat::Methods)).with_required()
+            .help("One per line, such as `push`, or `call after 2m from error in office hours: phone=+49301234`."),
+        FieldSpec::text("timeZone", "Time zone")
+            .help("IANA time zone of this person, such as Europe/Berlin. Empty: UTC."),
+        FieldSpec::text("clientName", "Client")
+            .help("API client of this person. Set this, the user name, or neither."),
+        FieldSpec::text("subject", "User name")
+            .help("User name of this person at sign-in."),
         DESCRIPTION,
         TAGS,
     ],
     document: Some(write_document),
     empty: "No contacts yet.\n\nA contact is a person or a team, and the destinations that notify them. \
         Schedules and escalation policies name contacts. ‹new› creates one.",
-    beside: &[],
+    ..edited!("Contact", "Contacts")
 };
 
 fn method_lines(contact: &Object) -> Vec<String> {

@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, LANGUAGE, NAME, TAGS},
     shared,
 };
 use crate::{
-    data::{HealthState, Kind, Label, Object, Role, health_word, urgency_rank},
+    data::{HealthState, Kind, Label, Object, health_word, urgency_rank},
     document::{Document, Link, format_duration, label, span},
     text,
     theme::Token,
@@ -40,17 +40,6 @@ const SEVERITIES: &[(&str, &str)] = &[
 ];
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "DestinationService",
-    list: "ListDestinations",
-    create: Some("CreateDestination"),
-    update: Some("UpdateDestination"),
-    delete: Some("DeleteDestination"),
-    detail: None,
-    naming: None,
-    message: "Destination",
-    nested: true,
-    output: shared::OUTPUT,
-    role: Role::Editor,
     columns: &[
         Column::new("Name", 20, 1, 0, |_, it: &Object| {
             Cell::new(Token::Text, it.name())
@@ -114,413 +103,169 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| vec![it.type_word(), target_address(it), health_state(it).label()],
     fields: &[
         NAME,
-        FieldSpec::new(
-        "type",
-        "Type",
-        FieldKind::Choice(TYPES),
-        "Receiver type. Left and Right choose, letters search; other types keep their values."),
-        FieldSpec::new(
-            "type.webhook.url",
-            "URL",
-            FieldKind::Text,
-            "http or https, without a user name. Path and query may contain variables.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.secretUrl",
-            "Secret URL",
-            FieldKind::Secret,
-            "Used instead of URL if the URL itself is secret. Path and query may contain variables.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.method",
-            "Method",
-            FieldKind::Choice(METHODS),
-            "The HTTP method.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.headers",
-            "Headers",
-            FieldKind::Pairs,
-            "One `name: value` per line, up to 50. Values are secret and may be templates.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.payload",
-            "Payload",
-            FieldKind::Lines,
-            "Template for the body, escaped per its content-type. Empty: the standard document.").only_for("webhook"),
-        FieldSpec::new(
-            "type.email.to",
-            "To",
-            FieldKind::Text,
-            "ops@example.com or Ops <ops@example.com>, separated by commas; up to 20 including copies.").with_required().only_for("email"),
-        FieldSpec::new(
-            "type.email.cc",
-            "Copies to",
-            FieldKind::Text,
-            "CC addresses, separated by commas.").only_for("email"),
-        FieldSpec::new(
-            "type.email.subject",
-            "Subject",
-            FieldKind::Text,
-            "Template. Empty: `[tenant] severity: headline`.").only_for("email"),
-        FieldSpec::new(
-            "type.email.body",
-            "Body",
-            FieldKind::Lines,
-            "Template, sent as HTML. Empty: a readable summary of the event.").only_for("email"),
-        FieldSpec::new(
-            "type.slack.channel",
-            "Channel",
-            FieldKind::Text,
-            "Channel name or id.").with_required().only_for("slack"),
-        FieldSpec::new(
-            "type.slack.token",
-            "Token",
-            FieldKind::Secret,
-            "A bot token.").with_required().only_for("slack"),
-        FieldSpec::new(
-            "type.slack.blocks",
-            "Blocks",
-            FieldKind::Lines,
-            "Template for a JSON list of Block Kit blocks. Empty: the default blocks.").only_for("slack"),
-        FieldSpec::new(
-            "type.slack.updateFirst",
-            "Edit the first",
-            FieldKind::Toggle,
-            "Also edit the first message when the event changes.").only_for("slack"),
-        FieldSpec::new(
-            "type.slack.broadcastReplies",
-            "Broadcast",
-            FieldKind::Toggle,
-            "Also post thread replies to the channel.").only_for("slack"),
-        FieldSpec::new(
-            "type.msteams.url",
-            "URL",
-            FieldKind::Secret,
-            "URL of the incoming webhook (secret).").with_required().only_for("msteams"),
-        FieldSpec::new(
-            "type.pagerduty.routingKey",
-            "Routing key",
-            FieldKind::Secret,
-            "Integration key of the service.").with_required().only_for("pagerduty"),
-        FieldSpec::new(
-            "type.pagerduty.class",
-            "Class",
-            FieldKind::Text,
-            "Template. Empty: the event's type.").only_for("pagerduty"),
-        FieldSpec::new(
-            "type.pagerduty.component",
-            "Component",
-            FieldKind::Text,
-            "Template. Empty: the event's name.").only_for("pagerduty"),
-        FieldSpec::new(
-            "type.pagerduty.group",
-            "Group",
-            FieldKind::Text,
-            "Template. Empty: the tenant.").only_for("pagerduty"),
-        FieldSpec::new(
-            "type.pagerduty.customDetails",
-            "Details",
-            FieldKind::Lines,
-            "Template for a JSON object. Empty: all details of the event.").only_for("pagerduty"),
-        FieldSpec::new(
-            "type.pagerduty.links",
-            "Links",
-            FieldKind::Lines,
-            "Template for a JSON list of {\"href\", \"text\"}, after the link to the event.").only_for("pagerduty"),
-        FieldSpec::new(
-            "type.pagerduty.images",
-            "Images",
-            FieldKind::Lines,
-            "Template for a JSON list of {\"src\", \"href\", \"alt\"}.").only_for("pagerduty"),
-        FieldSpec::new(
-            "type.servicenow.instanceUrl",
-            "Instance URL",
-            FieldKind::Text,
-            "URL of the instance.").with_required().only_for("servicenow"),
-        FieldSpec::new(
-            "type.servicenow.clientId",
-            "Client id",
-            FieldKind::Text,
-            "OAuth client.").with_required().only_for("servicenow"),
-        FieldSpec::new(
-            "type.servicenow.clientSecret",
-            "Client secret",
-            FieldKind::Secret,
-            "OAuth client secret.").with_required().only_for("servicenow"),
-        FieldSpec::new(
-            "type.servicenow.tokenUrl",
-            "Token URL",
-            FieldKind::Text,
-            "Token endpoint. Empty: the instance URL.").only_for("servicenow"),
-        FieldSpec::new(
-            "type.servicenow.refreshToken",
-            "Refresh token",
-            FieldKind::Secret,
-            "OAuth refresh token. Empty: client credentials grant.").only_for("servicenow"),
-        FieldSpec::new(
-            "type.event.nameTemplate",
-            "Event name",
-            FieldKind::Text,
-            "Template for the new event's name.").with_required().only_for("event"),
-        FieldSpec::new(
-            "type.event.typeTemplate",
-            "Event type",
-            FieldKind::Text,
-            "Template for the new event's type.").with_required().only_for("event"),
-        FieldSpec::new(
-            "type.event.summaryTemplate",
-            "Summary",
-            FieldKind::Text,
-            "Template for the new event's summary.").with_required().only_for("event"),
-        FieldSpec::new(
-            "type.event.severity",
-            "Severity",
-            FieldKind::Named(SEVERITIES),
-            "Severity of the new event.").only_for("event"),
+        FieldSpec::new("type", "Type", FieldKind::Choice(TYPES))
+            .help("Receiver type. Left and Right choose, letters search; other types keep their values."),
+        FieldSpec::text("type.webhook.url", "URL").only_for("webhook")
+            .help("http or https, without a user name. Path and query may contain variables."),
+        FieldSpec::secret("type.webhook.secretUrl", "Secret URL").only_for("webhook")
+            .help("Used instead of URL if the URL itself is secret. Path and query may contain variables."),
+        FieldSpec::new("type.webhook.method", "Method", FieldKind::Choice(METHODS)).only_for("webhook")
+            .help("The HTTP method."),
+        FieldSpec::pairs("type.webhook.headers", "Headers").only_for("webhook")
+            .help("One `name: value` per line, up to 50. Values are secret and may be templates."),
+        FieldSpec::lines("type.webhook.payload", "Payload").only_for("webhook")
+            .help("Template for the body, escaped per its content-type. Empty: the standard document."),
+        FieldSpec::text("type.email.to", "To").with_required().only_for("email")
+            .help("ops@example.com or Ops <ops@example.com>, separated by commas; up to 20 including copies."),
+        FieldSpec::text("type.email.cc", "Copies to").only_for("email")
+            .help("CC addresses, separated by commas."),
+        FieldSpec::text("type.email.subject", "Subject").only_for("email")
+            .help("Template. Empty: `[tenant] severity: headline`."),
+        FieldSpec::lines("type.email.body", "Body").only_for("email")
+            .help("Template, sent as HTML. Empty: a readable summary of the event."),
+        FieldSpec::text("type.slack.channel", "Channel").with_required().only_for("slack")
+            .help("Channel name or id."),
+        FieldSpec::secret("type.slack.token", "Token").with_required().only_for("slack")
+            .help("A bot token."),
+        FieldSpec::lines("type.slack.blocks", "Blocks").only_for("slack")
+            .help("Template for a JSON list of Block Kit blocks. Empty: the default blocks."),
+        FieldSpec::toggle("type.slack.updateFirst", "Edit the first").only_for("slack")
+            .help("Also edit the first message when the event changes."),
+        FieldSpec::toggle("type.slack.broadcastReplies", "Broadcast").only_for("slack")
+            .help("Also post thread replies to the channel."),
+        FieldSpec::secret("type.msteams.url", "URL").with_required().only_for("msteams")
+            .help("URL of the incoming webhook (secret)."),
+        FieldSpec::secret("type.pagerduty.routingKey", "Routing key").with_required().only_for("pagerduty")
+            .help("Integration key of the service."),
+        FieldSpec::text("type.pagerduty.class", "Class").only_for("pagerduty")
+            .help("Template. Empty: the event's type."),
+        FieldSpec::text("type.pagerduty.component", "Component").only_for("pagerduty")
+            .help("Template. Empty: the event's name."),
+        FieldSpec::text("type.pagerduty.group", "Group").only_for("pagerduty")
+            .help("Template. Empty: the tenant."),
+        FieldSpec::lines("type.pagerduty.customDetails", "Details").only_for("pagerduty")
+            .help("Template for a JSON object. Empty: all details of the event."),
+        FieldSpec::lines("type.pagerduty.links", "Links").only_for("pagerduty")
+            .help("Template for a JSON list of {\"href\", \"text\"}, after the link to the event."),
+        FieldSpec::lines("type.pagerduty.images", "Images").only_for("pagerduty")
+            .help("Template for a JSON list of {\"src\", \"href\", \"alt\"}."),
+        FieldSpec::text("type.servicenow.instanceUrl", "Instance URL").with_required().only_for("servicenow")
+            .help("URL of the instance."),
+        FieldSpec::text("type.servicenow.clientId", "Client id").with_required().only_for("servicenow")
+            .help("OAuth client."),
+        FieldSpec::secret("type.servicenow.clientSecret", "Client secret").with_required().only_for("servicenow")
+            .help("OAuth client secret."),
+        FieldSpec::text("type.servicenow.tokenUrl", "Token URL").only_for("servicenow")
+            .help("Token endpoint. Empty: the instance URL."),
+        FieldSpec::secret("type.servicenow.refreshToken", "Refresh token").only_for("servicenow")
+            .help("OAuth refresh token. Empty: client credentials grant."),
+        FieldSpec::text("type.event.nameTemplate", "Event name").with_required().only_for("event")
+            .help("Template for the new event's name."),
+        FieldSpec::text("type.event.typeTemplate", "Event type").with_required().only_for("event")
+            .help("Template for the new event's type."),
+        FieldSpec::text("type.event.summaryTemplate", "Summary").with_required().only_for("event")
+            .help("Template for the new event's summary."),
+        FieldSpec::new("type.event.severity", "Severity", FieldKind::Named(SEVERITIES)).only_for("event")
+            .help("Severity of the new event."),
         DESCRIPTION,
         TAGS,
         LANGUAGE,
-        FieldSpec::section(
-            "#mail",
-            "Sender and headers",
-            "Sender, reply address, BCC addresses, and headers for mail clients.",
-        )
-        .only_for("email"),
-        FieldSpec::new(
-            "type.email.from",
-            "From",
-            FieldKind::Text,
-            "Sender address. Empty: smtp.from in the settings.").only_for("email"),
-        FieldSpec::new(
-            "type.email.replyTo",
-            "Reply to",
-            FieldKind::Text,
-            "Reply-to addresses, separated by commas. Empty: the sender.").only_for("email"),
-        FieldSpec::new(
-            "type.email.bcc",
-            "Blind copies to",
-            FieldKind::Text,
-            "Blind copy addresses, separated by commas.").only_for("email"),
-        FieldSpec::new(
-            "type.email.listId",
-            "List id",
-            FieldKind::Text,
-            "List-Id header, for mail filters, such as alerts.example.com.").only_for("email"),
-        FieldSpec::new(
-            "type.email.priority",
-            "Priority",
-            FieldKind::Named(PRIORITIES),
-            "By severity: high while an event with severity error or critical is open.").only_for("email"),
-        FieldSpec::section(
-            "#sign",
-            "Authentication",
-            "Signature; basic, bearer, OAuth 2, client certificate or AWS.",
-        )
-        .only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.signingSecret",
-            "Signing secret",
-            FieldKind::Secret,
-            "Signing secret (Standard Webhooks): whsec_ and base64. Leave it unchanged to keep the stored secret.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.basic.username",
-            "User name",
-            FieldKind::Text,
-            "Basic: user name, without a colon. Set at most one method.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.basic.password",
-            "Password",
-            FieldKind::Secret,
-            "Basic: password.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.bearer.token",
-            "Bearer token",
-            FieldKind::Secret,
-            "Bearer: token in the authorization header.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.oauth2.tokenUrl",
-            "OAuth2 address",
-            FieldKind::Text,
-            "OAuth 2 client credentials: token endpoint.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.oauth2.clientId",
-            "OAuth2 client",
-            FieldKind::Text,
-            "OAuth 2 client id.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.oauth2.clientSecret",
-            "OAuth2 secret",
-            FieldKind::Secret,
-            "OAuth 2 client secret.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.oauth2.scope",
-            "OAuth2 scope",
-            FieldKind::Text,
-            "OAuth 2 scopes, separated by spaces.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.oauth2.audience",
-            "OAuth2 API",
-            FieldKind::Text,
-            "OAuth 2 audience, if the server requires one.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.oauth2.params",
-            "OAuth2 params",
-            FieldKind::Pairs,
-            "OAuth 2: extra parameters of the token request, one `name: value` per line.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.mtls.certificate",
-            "Certificate",
-            FieldKind::Lines,
-            "Client certificate in PEM, then its intermediates. The URL must be https.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.mtls.privateKey",
-            "Private key",
-            FieldKind::Secret,
-            "Private key of the client certificate, unencrypted PEM. Paste it; line breaks are kept.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.aws.accessKeyId",
-            "AWS key id",
-            FieldKind::Text,
-            "AWS Signature Version 4: id of the access key.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.aws.secretAccessKey",
-            "AWS secret",
-            FieldKind::Secret,
-            "AWS: secret access key.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.aws.region",
-            "AWS region",
-            FieldKind::Text,
-            "AWS: region, such as eu-central-1.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.auth.aws.service",
-            "AWS service",
-            FieldKind::Text,
-            "AWS: service in the signature, such as sns or events.").only_for("webhook"),
-        FieldSpec::section(
-            "#closings",
-            "When the event changes or closes",
-            "For receivers that expect changes or closings at another URL or in another format.",
-        )
-        .only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.keep",
-            "Keep",
-            FieldKind::Pairs,
-            "Values of the response for later messages, such as `issue: key` or `tag: header:etag` for {{kept.issue}}.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.keepSecret",
-            "Keep secret",
-            FieldKind::Words,
-            "Names in Keep whose values are secret.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.onUpdate.url",
-            "Change: URL",
-            FieldKind::Text,
-            "URL for messages after the first one. Empty: the same URL.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.onUpdate.method",
-            "Change: method",
-            FieldKind::Text,
-            "Method for these messages: POST, PUT, PATCH or DELETE. Empty: POST.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.onUpdate.payload",
-            "Change: body",
-            FieldKind::Lines,
-            "Template for the body of these messages. Empty: the standard document.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.onUpdate.goneClause",
-            "Change: gone",
-            FieldKind::Clause,
-            "Condition on a response: there is nothing to change, so send like the first message.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.onClear.url",
-            "Closing: URL",
-            FieldKind::Text,
-            "URL for closings. Empty: the same URL.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.onClear.method",
-            "Closing: method",
-            FieldKind::Text,
-            "Method for closings: POST, PUT, PATCH or DELETE. Empty: POST.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.onClear.payload",
-            "Closing: body",
-            FieldKind::Lines,
-            "Template for the body of closings. Empty: the standard document.").only_for("webhook"),
-        FieldSpec::section(
-            "#answers",
-            "Value maps and accepted responses",
-            "Template variables, compression, and accepted responses.",
-        )
-        .only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.compress",
-            "Compress",
-            FieldKind::Toggle,
-            "Compress bodies of 1 KiB or more with gzip.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.testEffect",
-            "Test effect",
-            FieldKind::Text,
-            "Effect of a test at the receiver, such as a text message.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.values",
-            "Values",
-            FieldKind::Maps,
-            "Template variables, such as `priority: event.severity, critical=P1, *=P3` for {{values.priority}}.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.expect.status",
-            "Expect: status",
-            FieldKind::Numbers,
-            "Response codes that count as accepted, such as 200, 202. Empty: 200 to 299.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.expect.bodyClause",
-            "Expect: body",
-            FieldKind::Clause,
-            "Condition on the JSON response, for APIs that return 200 for errors: `ok equals true`.").only_for("webhook"),
-        FieldSpec::new(
-            "type.webhook.expect.destinationClause",
-            "Expect: wrong",
-            FieldKind::Clause,
-            "Condition for rejections due to wrong settings, such as `code equals 10003`.").only_for("webhook"),
-        FieldSpec::section(
-            "#limits",
-            "Limits",
-            "Timeout, retries, rate limit, and the message budget.",
-        ),
-        FieldSpec::new(
-        "delivery.timeout",
-        "Timeout",
-        FieldKind::Length,
-        "Timeout of an attempt, 1s to 30s. Empty: 15s."),
-        FieldSpec::new(
-        "delivery.maxInFlight",
-        "Concurrency",
-        FieldKind::Number(0, 64),
-        "Maximum concurrent attempts, 1 to 64. Empty: 32."),
-        FieldSpec::new(
-        "delivery.maxPerMinute",
-        "Per minute",
-        FieldKind::Number(0, 1_000_000),
-        "Attempts started per minute. Empty: no limit."),
-        FieldSpec::new(
-        "delivery.maxAttempts",
-        "Attempts",
-        FieldKind::Number(0, 8),
-        "Attempts per delivery, 1 to 8. Empty: 8."),
-        FieldSpec::new(
-        "delivery.budget.messages",
-        "Budget",
-        FieldKind::Number(1, 10_000),
-        "Individual messages per window, 1 to 10,000; the rest go in a digest. Empty: no budget."),
-        FieldSpec::new(
-        "delivery.budget.per",
-        "Budget per",
-        FieldKind::Length,
-        "Window of the budget, 10s to 1d; the digest is sent at its end."),
-        FieldSpec::new(
-        "delivery.budget.criticalShare",
-        "For critical",
-        FieldKind::Number(0, 100),
-        "Percentage of the budget reserved for critical messages. Empty: 20."),
+        FieldSpec::section("#mail", "Sender and headers").only_for("email")
+            .help("Sender, reply address, BCC addresses, and headers for mail clients."),
+        FieldSpec::text("type.email.from", "From").only_for("email")
+            .help("Sender address. Empty: smtp.from in the settings."),
+        FieldSpec::text("type.email.replyTo", "Reply to").only_for("email")
+            .help("Reply-to addresses, separated by commas. Empty: the sender."),
+        FieldSpec::text("type.email.bcc", "Blind copies to").only_for("email")
+            .help("Blind copy addresses, separated by commas."),
+        FieldSpec::text("type.email.listId", "List id").only_for("email")
+            .help("List-Id header, for mail filters, such as alerts.example.com."),
+        FieldSpec::new("type.email.priority", "Priority", FieldKind::Named(PRIORITIES)).only_for("email")
+            .help("By severity: high while an event with severity error or critical is open."),
+        FieldSpec::section("#sign", "Authentication").only_for("webhook")
+            .help("Signature; basic, bearer, OAuth 2, client certificate or AWS."),
+        FieldSpec::secret("type.webhook.signingSecret", "Signing secret").only_for("webhook")
+            .help("Signing secret (Standard Webhooks): whsec_ and base64. Leave it unchanged to keep the stored secret."),
+        FieldSpec::text("type.webhook.auth.basic.username", "User name").only_for("webhook")
+            .help("Basic: user name, without a colon. Set at most one method."),
+        FieldSpec::secret("type.webhook.auth.basic.password", "Password").only_for("webhook")
+            .help("Basic: password."),
+        FieldSpec::secret("type.webhook.auth.bearer.token", "Bearer token").only_for("webhook")
+            .help("Bearer: token in the authorization header."),
+        FieldSpec::text("type.webhook.auth.oauth2.tokenUrl", "OAuth2 address").only_for("webhook")
+            .help("OAuth 2 client credentials: token endpoint."),
+        FieldSpec::text("type.webhook.auth.oauth2.clientId", "OAuth2 client").only_for("webhook")
+            .help("OAuth 2 client id."),
+        FieldSpec::secret("type.webhook.auth.oauth2.clientSecret", "OAuth2 secret").only_for("webhook")
+            .help("OAuth 2 client secret."),
+        FieldSpec::text("type.webhook.auth.oauth2.scope", "OAuth2 scope").only_for("webhook")
+            .help("OAuth 2 scopes, separated by spaces."),
+        FieldSpec::text("type.webhook.auth.oauth2.audience", "OAuth2 API").only_for("webhook")
+            .help("OAuth 2 audience, if the server requires one."),
+        FieldSpec::pairs("type.webhook.auth.oauth2.params", "OAuth2 params").only_for("webhook")
+            .help("OAuth 2: extra parameters of the token request, one `name: value` per line."),
+        FieldSpec::lines("type.webhook.auth.mtls.certificate", "Certificate").only_for("webhook")
+            .help("Client certificate in PEM, then its intermediates. The URL must be https."),
+        FieldSpec::secret("type.webhook.auth.mtls.privateKey", "Private key").only_for("webhook")
+            .help("Private key of the client certificate, unencrypted PEM. Paste it; line breaks are kept."),
+        FieldSpec::text("type.webhook.auth.aws.accessKeyId", "AWS key id").only_for("webhook")
+            .help("AWS Signature Version 4: id of the access key."),
+        FieldSpec::secret("type.webhook.auth.aws.secretAccessKey", "AWS secret").only_for("webhook")
+            .help("AWS: secret access key."),
+        FieldSpec::text("type.webhook.auth.aws.region", "AWS region").only_for("webhook")
+            .help("AWS: region, such as eu-central-1."),
+        FieldSpec::text("type.webhook.auth.aws.service", "AWS service").only_for("webhook")
+            .help("AWS: service in the signature, such as sns or events."),
+        FieldSpec::section("#closings", "When the event changes or closes").only_for("webhook")
+            .help("For receivers that expect changes or closings at another URL or in another format."),
+        FieldSpec::pairs("type.webhook.keep", "Keep").only_for("webhook")
+            .help("Values of the response for later messages, such as `issue: key` or `tag: header:etag` for {{kept.issue}}."),
+        FieldSpec::words("type.webhook.keepSecret", "Keep secret").only_for("webhook")
+            .help("Names in Keep whose values are secret."),
+        FieldSpec::text("type.webhook.onUpdate.url", "Change: URL").only_for("webhook")
+            .help("URL for messages after the first one. Empty: the same URL."),
+        FieldSpec::text("type.webhook.onUpdate.method", "Change: method").only_for("webhook")
+            .help("Method for these messages: POST, PUT, PATCH or DELETE. Empty: POST."),
+        FieldSpec::lines("type.webhook.onUpdate.payload", "Change: body").only_for("webhook")
+            .help("Template for the body of these messages. Empty: the standard document."),
+        FieldSpec::clause("type.webhook.onUpdate.goneClause", "Change: gone").only_for("webhook")
+            .help("Condition on a response: there is nothing to change, so send like the first message."),
+        FieldSpec::text("type.webhook.onClear.url", "Closing: URL").only_for("webhook")
+            .help("URL for closings. Empty: the same URL."),
+        FieldSpec::text("type.webhook.onClear.method", "Closing: method").only_for("webhook")
+            .help("Method for closings: POST, PUT, PATCH or DELETE. Empty: POST."),
+        FieldSpec::lines("type.webhook.onClear.payload", "Closing: body").only_for("webhook")
+            .help("Template for the body of closings. Empty: the standard document."),
+        FieldSpec::section("#answers", "Value maps and accepted responses").only_for("webhook")
+            .help("Template variables, compression, and accepted responses."),
+        FieldSpec::toggle("type.webhook.compress", "Compress").only_for("webhook")
+            .help("Compress bodies of 1 KiB or more with gzip."),
+        FieldSpec::text("type.webhook.testEffect", "Test effect").only_for("webhook")
+            .help("Effect of a test at the receiver, such as a text message."),
+        FieldSpec::new("type.webhook.values", "Values", FieldKind::Maps).only_for("webhook")
+            .help("Template variables, such as `priority: event.severity, critical=P1, *=P3` for {{values.priority}}."),
+        FieldSpec::new("type.webhook.expect.status", "Expect: status", FieldKind::Numbers).only_for("webhook")
+            .help("Response codes that count as accepted, such as 200, 202. Empty: 200 to 299."),
+        FieldSpec::clause("type.webhook.expect.bodyClause", "Expect: body").only_for("webhook")
+            .help("Condition on the JSON response, for APIs that return 200 for errors: `ok equals true`."),
+        FieldSpec::clause("type.webhook.expect.destinationClause", "Expect: wrong").only_for("webhook")
+            .help("Condition for rejections due to wrong settings, such as `code equals 10003`."),
+        FieldSpec::section("#limits", "Limits")
+            .help("Timeout, retries, rate limit, and the message budget."),
+        FieldSpec::length("delivery.timeout", "Timeout")
+            .help("Timeout of an attempt, 1s to 30s. Empty: 15s."),
+        FieldSpec::new("delivery.maxInFlight", "Concurrency", FieldKind::Number(0, 64))
+            .help("Maximum concurrent attempts, 1 to 64. Empty: 32."),
+        FieldSpec::new("delivery.maxPerMinute", "Per minute", FieldKind::Number(0, 1_000_000))
+            .help("Attempts started per minute. Empty: no limit."),
+        FieldSpec::new("delivery.maxAttempts", "Attempts", FieldKind::Number(0, 8))
+            .help("Attempts per delivery, 1 to 8. Empty: 8."),
+        FieldSpec::new("delivery.budget.messages", "Budget", FieldKind::Number(1, 10_000))
+            .help("Individual messages per window, 1 to 10,000; the rest go in a digest. Empty: no budget."),
+        FieldSpec::length("delivery.budget.per", "Budget per")
+            .help("Window of the budget, 10s to 1d; the digest is sent at its end."),
+        FieldSpec::new("delivery.budget.criticalShare", "For critical", FieldKind::Number(0, 100))
+            .help("Percentage of the budget reserved for critical messages. Empty: 20."),
     ],
     document: Some(write_document),
     empty: "No destinations yet.\n\n\
@@ -528,6 +273,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         ‹new› creates one, and in its form ‹form_test› tests it before it is saved.\n\n\
         For example: name `on-call`, type webhook, URL `https://hooks.example.com/on-call`.",
     beside: &[Kind::Rule],
+    ..edited!("Destination", "Destinations")
 };
 
 /// Returns the words for the health by which a filter can select: the state, and the word in the

@@ -3,34 +3,23 @@
 use serde_json::Value;
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, NAME, TAGS},
     heartbeat::{format_duration, format_length},
     mapping, shared,
 };
 use crate::{
-    data::{Object, Role},
+    data::Object,
     document::{Document, Link, span},
-    route::Route,
     theme::Token,
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "DrillService",
-    list: "ListDrills",
-    create: Some("CreateDrill"),
-    update: Some("UpdateDrill"),
-    delete: Some("DeleteDrill"),
     detail: Some("GetDrill"),
-    naming: None,
-    message: "Drill",
-    nested: true,
     output: &["nextTime", "runs", "createTime", "updateTime", "etag"],
-    role: Role::Editor,
     columns: &[
         Column::new("Last run", 12, 0, 0, |_, it: &Object| {
-            let (token, word) = result(runs(it).next());
-            Cell::new(token, word)
+            result(runs(it).next()).into()
         })
         .sort_by_key(|it| Key::Text(result(runs(it).next()).1.to_owned())),
         shared::NAME,
@@ -45,72 +34,35 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| vec![it.text("event.name"), it.text("event.summary")],
     fields: &[
         NAME,
-        FieldSpec::new(
-            "enabled",
-            "Enabled",
-            FieldKind::Toggle,
-            "Runs start on schedule only while this is on.",
-        ),
-        FieldSpec::new(
-            "cron",
-            "Cron",
-            FieldKind::Text,
-            "Cron expression of the runs, such as 30 10 * * tue; at most one run per hour.",
-        ),
-        FieldSpec::new(
-            "timeZone",
-            "Time zone",
-            FieldKind::Text,
-            "IANA time zone of the cron expression, such as Europe/Berlin. Empty: UTC.",
-        ),
-        FieldSpec::new(
-            "every",
-            "Every",
-            FieldKind::Length,
-            "Time between two runs, such as 7d; at least 1h. Instead of a cron expression.",
-        ),
-        FieldSpec::new(
-            "acknowledgeWithin",
-            "Ack within",
-            FieldKind::Length,
-            "Time within which the event must be acknowledged, 1m to 24h. Empty: 15m.",
-        ),
-        FieldSpec::new(
-            "event.name",
-            "Event name",
-            FieldKind::Text,
-            "Name of the event that a run opens; a trigger must match it. Empty: drill.",
-        ),
-        FieldSpec::new(
-            "event.type",
-            "Event type",
-            FieldKind::Text,
-            "Type of that event. Empty: drill.",
-        ),
+        FieldSpec::toggle("enabled", "Enabled")
+            .help("Runs start on schedule only while this is on."),
+        FieldSpec::text("cron", "Cron")
+            .help("Cron expression of the runs, such as 30 10 * * tue; at most one run per hour."),
+        FieldSpec::text("timeZone", "Time zone")
+            .help("IANA time zone of the cron expression, such as Europe/Berlin. Empty: UTC."),
+        FieldSpec::length("every", "Every")
+            .help("Time between two runs, such as 7d; at least 1h. Instead of a cron expression."),
+        FieldSpec::length("acknowledgeWithin", "Ack within")
+            .help("Time within which the event must be acknowledged, 1m to 24h. Empty: 15m."),
+        FieldSpec::text("event.name", "Event name")
+            .help("Name of the event that a run opens; a trigger must match it. Empty: drill."),
+        FieldSpec::text("event.type", "Event type").help("Type of that event. Empty: drill."),
         FieldSpec::new(
             "event.severity",
             "Severity",
             FieldKind::Named(mapping::SEVERITIES),
-            "Severity of that event. Empty: critical.",
-        ),
-        FieldSpec::new(
-            "event.summary",
-            "Summary",
-            FieldKind::Text,
-            "Its summary after [DRILL]. Empty: a default sentence.",
-        ),
-        FieldSpec::new(
-            "event.dimensions",
-            "Dimensions",
-            FieldKind::Pairs,
-            "Dimensions of that event, one per line, such as `service: shop`.",
-        ),
+        )
+        .help("Severity of that event. Empty: critical."),
+        FieldSpec::text("event.summary", "Summary")
+            .help("Its summary after [DRILL]. Empty: a default sentence."),
+        FieldSpec::pairs("event.dimensions", "Dimensions")
+            .help("Dimensions of that event, one per line, such as `service: shop`."),
         FieldSpec::new(
             "failedSeverity",
             "If it fails",
             FieldKind::Named(mapping::SEVERITIES),
-            "Severity of the event about a failed run. Empty: error.",
-        ),
+        )
+        .help("Severity of the event about a failed run. Empty: error."),
         DESCRIPTION,
         TAGS,
     ],
@@ -118,7 +70,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     empty: "No drills yet.\n\nA drill opens a marked event on schedule, which pages the person on call as a real event \
         does, and expects an acknowledgement in time. ‹new› creates one.\n\n\
         For example: cron `30 10 * * tue`, event name `shop down`, ack within `15m`.",
-    beside: &[],
+    ..edited!("Drill", "Drills")
 };
 
 fn runs(drill: &Object) -> impl Iterator<Item = &Value> {
@@ -190,7 +142,7 @@ fn write_run(into: &mut Document, around: &dyn RenderContext, run: &Value) {
         span(Token::Text, &words.join(" · ")),
     ];
     match text("occurrenceId") {
-        Some(id) => into.linked_line(spans, Link::Go(Route::Event(id.to_owned()))),
+        Some(id) => into.linked_line(spans, Link::event(id)),
         None => into.line(spans),
     }
 }

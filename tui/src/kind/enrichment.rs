@@ -1,37 +1,18 @@
 //! Enrichment tables: metadata that events get at ingest.
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, KindSpec, RenderContext,
+    Cell, Column, FieldSpec, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
-use crate::{
-    data::{Object, Role},
-    document::Document,
-    text,
-    theme::Token,
-};
+use crate::{data::Object, document::Document, text, theme::Token};
 
 /// Number of lines of a table on its page.
 const LINES_SHOWN: usize = 200;
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "EnrichmentTableService",
-    list: "ListEnrichmentTables",
-    create: Some("CreateEnrichmentTable"),
-    update: Some("UpdateEnrichmentTable"),
-    delete: Some("DeleteEnrichmentTable"),
-    detail: None,
-    naming: None,
-    message: "EnrichmentTable",
-    nested: true,
-    output: shared::OUTPUT,
-    role: Role::Editor,
     columns: &[
-        Column::new("State", 8, 0, 0, |_, it: &Object| {
-            let (token, word) = state(it);
-            Cell::new(token, word)
-        }),
+        Column::new("State", 8, 0, 0, |_, it: &Object| state(it).into()),
         shared::NAME,
         Column::new("Matches", 16, 1, 1, |_, it: &Object| {
             let fields: Vec<_> = it.texts("matchFields").collect();
@@ -51,26 +32,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| it.texts("matchFields").collect(),
     fields: &[
         NAME,
-        FieldSpec::new(
-            "enabled",
-            "Enabled",
-            FieldKind::Toggle,
-            "Set values only while this is on.",
-        ),
-        FieldSpec::new(
-            "matchFields",
-            "Match fields",
-            FieldKind::Words,
-            "Columns that select a row, such as host. The other columns are set.",
-        )
-        .with_required(),
-        FieldSpec::new(
-            "csv",
-            "Table",
-            FieldKind::Lines,
-            "CSV with the names of the columns in its first row, such as host,team,parent.",
-        )
-        .with_required(),
+        FieldSpec::toggle("enabled", "Enabled").help("Set values only while this is on."),
+        FieldSpec::words("matchFields", "Match fields")
+            .with_required()
+            .help("Columns that select a row, such as host. The other columns are set."),
+        FieldSpec::lines("csv", "Table")
+            .with_required()
+            .help("CSV with the names of the columns in its first row, such as host,team,parent."),
         DESCRIPTION,
         TAGS,
     ],
@@ -80,7 +48,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         ‹new› creates one.\n\n\
         For example: match fields `host`, and the table `host,team,parent` with the row \
         `db-1,databases,rack-7`.",
-    beside: &[],
+    ..edited!("EnrichmentTable", "EnrichmentTables")
 };
 
 fn state(table: &Object) -> (Token, &'static str) {

@@ -49,28 +49,55 @@ pub(crate) enum FieldKind {
 }
 
 impl FieldSpec {
-    pub(super) const fn new(
-        path: &'static str,
-        label: &'static str,
-        kind: FieldKind,
-        help: &'static str,
-    ) -> Self {
+    pub(super) const fn new(path: &'static str, label: &'static str, kind: FieldKind) -> Self {
         Self {
             path,
             label,
-            help,
+            help: "",
             kind,
             required: false,
             only: "",
         }
     }
 
-    pub(super) const fn section(
-        path: &'static str,
-        label: &'static str,
-        help: &'static str,
-    ) -> Self {
-        Self::new(path, label, FieldKind::Section, help)
+    pub(super) const fn text(path: &'static str, label: &'static str) -> Self {
+        Self::new(path, label, FieldKind::Text)
+    }
+
+    pub(super) const fn lines(path: &'static str, label: &'static str) -> Self {
+        Self::new(path, label, FieldKind::Lines)
+    }
+
+    pub(super) const fn words(path: &'static str, label: &'static str) -> Self {
+        Self::new(path, label, FieldKind::Words)
+    }
+
+    pub(super) const fn pairs(path: &'static str, label: &'static str) -> Self {
+        Self::new(path, label, FieldKind::Pairs)
+    }
+
+    pub(super) const fn toggle(path: &'static str, label: &'static str) -> Self {
+        Self::new(path, label, FieldKind::Toggle)
+    }
+
+    pub(super) const fn length(path: &'static str, label: &'static str) -> Self {
+        Self::new(path, label, FieldKind::Length)
+    }
+
+    pub(super) const fn secret(path: &'static str, label: &'static str) -> Self {
+        Self::new(path, label, FieldKind::Secret)
+    }
+
+    pub(super) const fn clause(path: &'static str, label: &'static str) -> Self {
+        Self::new(path, label, FieldKind::Clause)
+    }
+
+    pub(super) const fn section(path: &'static str, label: &'static str) -> Self {
+        Self::new(path, label, FieldKind::Section)
+    }
+
+    pub(super) const fn help(self, help: &'static str) -> Self {
+        Self { help, ..self }
     }
 
     pub(super) const fn with_required(self) -> Self {
@@ -115,29 +142,14 @@ impl FieldKind {
     }
 }
 
-pub(super) const LANGUAGE: FieldSpec = FieldSpec::new(
-    "templateLanguage",
-    "Templates",
-    FieldKind::Named(&[("mustache", ""), ("jinja", "JINJA")]),
-    "Mustache, or Jinja with conditions, loops and filters. See the topic «templates».",
-);
+const LANGUAGES: FieldKind = FieldKind::Named(&[("mustache", ""), ("jinja", "JINJA")]);
+pub(super) const LANGUAGE: FieldSpec = FieldSpec::new("templateLanguage", "Templates", LANGUAGES)
+    .help("Mustache, or Jinja with conditions, loops and filters. See the topic «templates».");
 
-pub(super) const NAME: FieldSpec = FieldSpec::new(
-    "name",
-    "Name",
-    FieldKind::Text,
-    "1 to 100 letters, digits, . _ - and inner spaces. Cannot be changed later.",
-)
-.with_required();
-pub(super) const DESCRIPTION: FieldSpec = FieldSpec::new(
-    "description",
-    "Description",
-    FieldKind::Text,
-    "Description, at most 1,000 characters.",
-);
-pub(super) const TAGS: FieldSpec = FieldSpec::new(
-    "tags",
-    "Tags",
-    FieldKind::Words,
-    "Labels to search by, separated by commas.",
-);
+pub(super) const NAME: FieldSpec = FieldSpec::text("name", "Name")
+    .with_required()
+    .help("1 to 100 letters, digits, . _ - and inner spaces. Cannot be changed later.");
+pub(super) const DESCRIPTION: FieldSpec =
+    FieldSpec::text("description", "Description").help("Description, at most 1,000 characters.");
+pub(super) const TAGS: FieldSpec =
+    FieldSpec::words("tags", "Tags").help("Labels to search by, separated by commas.");

@@ -2,32 +2,24 @@
 
 use serde_json::Value;
 
-use super::{Cell, Column, Key, KindSpec, RenderContext};
+use super::{Cell, Column, Key, KindSpec, RenderContext, edited};
 use crate::{
     data::{Kind, Label, Object, Role, Severity, Status},
     document::{Document, Link, label, span},
-    route::Route,
     theme::Token,
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "GroupService",
-    list: "ListGroups",
     create: None,
     update: None,
     delete: None,
     detail: Some("GetGroup"),
     naming: Some(|group| group["id"].as_str().unwrap_or_default().to_owned()),
-    message: "Group",
-    nested: true,
     output: &[],
     role: Role::Operator,
     columns: &[
-        Column::new("State", 7, 0, 0, |_, it: &Object| {
-            let (token, word) = state(it);
-            Cell::new(token, word)
-        })
-        .sort_by_key(|it| Key::Number(state_rank(it))),
+        Column::new("State", 7, 0, 0, |_, it: &Object| state(it).into())
+            .sort_by_key(|it| Key::Number(state_rank(it))),
         Column::new("Rule", 14, 1, 1, |_, it: &Object| {
             Cell::new(Token::Text, it.text("ruleName"))
         })
@@ -64,13 +56,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
         let values = values.filter_map(|pair| pair["value"].as_str());
         values.chain([it.text("ruleName"), state(it).1]).collect()
     },
-    fields: &[],
     document: Some(write_document),
     empty: "No groups yet.\n\nA rule with «Group by» sends one message for several events: a \
         thread for each \
         group of equal fields. They are listed here with their open events.\n\n\
         For example: in the form of a rule (‹go_rules›) «Group by» `host`.",
-    beside: &[],
+    ..edited!("Group", "Groups")
 };
 
 fn state(group: &Object) -> (Token, &'static str) {
@@ -116,7 +107,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, group: &Objec
     into.field("group", Token::Title, &format_common_fields(group));
     into.field("thread", Token::Text, group.name());
     let rule = group.text("ruleName");
-    let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
+    let go = Link::object(Kind::Rule, rule);
     into.link("rule", rule, go);
     let (token, word) = state(group);
     let messages = member_count(group, "messageCount");
@@ -147,7 +138,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, group: &Objec
     }
     into.heading("Notified");
     for name in group.texts("destinationNames") {
-        let go = Link::Go(Route::Object(Kind::Destination, name.to_owned()));
+        let go = Link::object(Kind::Destination, name);
         into.linked_line(vec![span(Token::Link, name)], go);
     }
     into.heading("Members");
@@ -156,7 +147,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, group: &Objec
     };
     for member in members {
         let (spans, id) = line(member);
-        into.linked_line(spans, Link::Go(Route::Event(id)));
+        into.linked_line(spans, Link::event(id));
     }
     if !group.text("nextPageToken").is_empty() {
         into.text(

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, NAME, TAGS},
     mapping, shared,
 };
 use crate::{
-    data::{Kind, Object, Role, when},
+    data::{Kind, Object, when},
     document::{Document, Link, label, span},
     route::Route,
     text,
@@ -16,15 +16,7 @@ use crate::{
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "HeartbeatService",
-    list: "ListHeartbeats",
-    create: Some("CreateHeartbeat"),
-    update: Some("UpdateHeartbeat"),
-    delete: Some("DeleteHeartbeat"),
     detail: Some("GetHeartbeat"),
-    naming: None,
-    message: "Heartbeat",
-    nested: true,
     output: &[
         // The form shows the filter instead.
         "query",
@@ -37,12 +29,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "updateTime",
         "etag",
     ],
-    role: Role::Editor,
     columns: &[
-        Column::new("State", 8, 0, 0, |_, it: &Object| {
-            let (token, word) = state(it);
-            Cell::new(token, word)
-        })
+        Column::new("State", 8, 0, 0, |_, it: &Object| state(it).into())
         .sort_by_key(|it| Key::Number(-expectation_count(it, "lateCount"))),
         shared::NAME,
         Column::new("Last beat", 16, 0, 1, |around, it: &Object| {
@@ -74,90 +62,34 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| vec![it.text("filter"), it.text("event.name")],
     fields: &[
         NAME,
-        FieldSpec::new(
-            "enabled",
-            "Enabled",
-            FieldKind::Toggle,
-            "Beats are expected only while this is on.",
-        ),
-        FieldSpec::new(
-            "every",
-            "Every",
-            FieldKind::Length,
-            "Longest time between two beats, such as 5m or 1d; at least 30s. Empty with a calendar or cron.",
-        ),
-        FieldSpec::new(
-            "cron",
-            "Cron",
-            FieldKind::Text,
-            "Cron expression for expected beats, such as 0 3 * * *; instead of an interval.",
-        ),
-        FieldSpec::new(
-            "timeZone",
-            "Time zone",
-            FieldKind::Text,
-            "IANA time zone of the cron expression, such as Europe/Berlin. Empty: UTC.",
-        ),
-        FieldSpec::new(
-            "calendarName",
-            "Calendar",
-            FieldKind::Text,
-            "Calendar; a beat is expected by the end of each window. Instead of an interval.",
-        ),
-        FieldSpec::new(
-            "grace",
-            "Grace",
-            FieldKind::Length,
-            "Grace period for late beats. Empty: a tenth of the interval, at least 10s; 1h with cron.",
-        ),
-        FieldSpec::new(
-            "maxRun",
-            "Longest run",
-            FieldKind::Length,
-            "Longest time from `?start` to the beat that ends the run. Empty: no limit.",
-        ),
-        FieldSpec::new(
-            "filter",
-            "Beats",
-            FieldKind::Text,
-            "Events that count as beats, such as name=backup-done. Empty: only calls count.",
-        ),
-        FieldSpec::new(
-            "by",
-            "By",
-            FieldKind::Words,
-            "Fields whose values distinguish beats, such as host. Empty: all beats count as one.",
-        ),
-        FieldSpec::new(
-            "forgetAfter",
-            "Forget after",
-            FieldKind::Length,
-            "Time for which values stay expected after their last beat. Empty: 30d.",
-        ),
-        FieldSpec::new(
-            "event.name",
-            "Event name",
-            FieldKind::Text,
-            "Name of the event that a missing beat opens, such as {{name}} for {{by.host}}. Empty: the name.",
-        ),
-        FieldSpec::new(
-            "event.severity",
-            "Severity",
-            FieldKind::Named(mapping::SEVERITIES),
-            "Severity of that event. Empty: error.",
-        ),
-        FieldSpec::new(
-            "event.summary",
-            "Summary",
-            FieldKind::Text,
-            "Template for its summary, with name, by.KEY, last_beat and due. Empty: a default sentence.",
-        ),
-        FieldSpec::new(
-            "event.dimensions",
-            "Dimensions",
-            FieldKind::Pairs,
-            "Extra dimensions of that event, one per line, such as `team: db`.",
-        ),
+        FieldSpec::toggle("enabled", "Enabled")
+            .help("Beats are expected only while this is on."),
+        FieldSpec::length("every", "Every")
+            .help("Longest time between two beats, such as 5m or 1d; at least 30s. Empty with a calendar or cron."),
+        FieldSpec::text("cron", "Cron")
+            .help("Cron expression for expected beats, such as 0 3 * * *; instead of an interval."),
+        FieldSpec::text("timeZone", "Time zone")
+            .help("IANA time zone of the cron expression, such as Europe/Berlin. Empty: UTC."),
+        FieldSpec::text("calendarName", "Calendar")
+            .help("Calendar; a beat is expected by the end of each window. Instead of an interval."),
+        FieldSpec::length("grace", "Grace")
+            .help("Grace period for late beats. Empty: a tenth of the interval, at least 10s; 1h with cron."),
+        FieldSpec::length("maxRun", "Longest run")
+            .help("Longest time from `?start` to the beat that ends the run. Empty: no limit."),
+        FieldSpec::text("filter", "Beats")
+            .help("Events that count as beats, such as name=backup-done. Empty: only calls count."),
+        FieldSpec::words("by", "By")
+            .help("Fields whose values distinguish beats, such as host. Empty: all beats count as one."),
+        FieldSpec::length("forgetAfter", "Forget after")
+            .help("Time for which values stay expected after their last beat. Empty: 30d."),
+        FieldSpec::text("event.name", "Event name")
+            .help("Name of the event that a missing beat opens, such as {{name}} for {{by.host}}. Empty: the name."),
+        FieldSpec::new("event.severity", "Severity", FieldKind::Named(mapping::SEVERITIES))
+            .help("Severity of that event. Empty: error."),
+        FieldSpec::text("event.summary", "Summary")
+            .help("Template for its summary, with name, by.KEY, last_beat and due. Empty: a default sentence."),
+        FieldSpec::pairs("event.dimensions", "Dimensions")
+            .help("Extra dimensions of that event, one per line, such as `team: db`."),
         DESCRIPTION,
         TAGS,
     ],
@@ -165,7 +97,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     empty: "No heartbeats yet.\n\nA heartbeat is a signal that is expected to repeat: a backup, a cron job, \
         a watchdog. If it is missing, an event is opened, and the next beat closes it. ‹new› creates one.\n\n\
         For example: every `1d`, beats `name=backup-done`, by `host`.",
-    beside: &[],
+    ..edited!("Heartbeat", "Heartbeats")
 };
 
 pub(super) fn format_length(heartbeat: &Object, path: &str) -> String {
@@ -303,7 +235,7 @@ fn write_expectations(into: &mut Document, around: &dyn RenderContext, heartbeat
             span(Token::Text, &words),
         ];
         match expectation["eventId"].as_str().filter(|it| !it.is_empty()) {
-            Some(event) => into.linked_line(spans, Link::Go(Route::Event(event.to_owned()))),
+            Some(event) => into.linked_line(spans, Link::event(event)),
             None => into.line(spans),
         }
         let mut parts = Vec::new();

@@ -1,26 +1,17 @@
 //! Inhibitions: while a cause is open, its effects are held.
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
+    Cell, Column, FieldSpec, Key, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
 use crate::{
-    data::{Object, Role},
+    data::Object,
     document::{Document, label, span},
     theme::Token,
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "InhibitionService",
-    list: "ListInhibitions",
-    create: Some("CreateInhibition"),
-    update: Some("UpdateInhibition"),
-    delete: Some("DeleteInhibition"),
-    detail: None,
-    naming: None,
-    message: "Inhibition",
-    nested: true,
     output: &[
         // The form shows the filters instead.
         "source",
@@ -30,13 +21,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "updateTime",
         "etag",
     ],
-    role: Role::Editor,
     columns: &[
-        Column::new("State", 9, 0, 0, |_, it: &Object| {
-            let (token, word) = state(it);
-            Cell::new(token, word)
-        })
-        .sort_by_key(|it| Key::Text(state(it).1.to_owned())),
+        Column::new("State", 9, 0, 0, |_, it: &Object| state(it).into())
+            .sort_by_key(|it| Key::Text(state(it).1.to_owned())),
         shared::NAME,
         Column::new("While open", 20, 2, 1, |_, it: &Object| {
             Cell::new(Token::Text, it.text("sourceFilter"))
@@ -51,45 +38,22 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| vec![it.text("sourceFilter"), it.text("targetFilter")],
     fields: &[
         NAME,
-        FieldSpec::new(
-            "enabled",
-            "Enabled",
-            FieldKind::Toggle,
-            "Hold notifications only while this is on.",
-        ),
-        FieldSpec::new(
-            "sourceFilter",
-            "While open",
-            FieldKind::Text,
-            "Causes, such as name=host-down.",
-        )
-        .with_required(),
-        FieldSpec::new(
-            "targetFilter",
-            "Holds",
-            FieldKind::Text,
-            "Effects, such as type=disk severity<critical.",
-        )
-        .with_required(),
-        FieldSpec::new(
-            "equal.0.source",
-            "Equal field",
-            FieldKind::Text,
-            "Field with the same value in both, such as host. A missing field never matches.",
-        )
-        .with_required(),
-        FieldSpec::new(
-            "equal.0.target",
-            "Of effects",
-            FieldKind::Text,
-            "Field name in the effects, if different, such as parent.",
-        ),
-        FieldSpec::new(
-            "linger",
-            "Linger",
-            FieldKind::Length,
-            "Time to keep holding after the cause closes. Empty: 1m.",
-        ),
+        FieldSpec::toggle("enabled", "Enabled").help("Hold notifications only while this is on."),
+        FieldSpec::text("sourceFilter", "While open")
+            .with_required()
+            .help("Causes, such as name=host-down."),
+        FieldSpec::text("targetFilter", "Holds")
+            .with_required()
+            .help("Effects, such as type=disk severity<critical."),
+        FieldSpec::text("equal.0.source", "Equal field")
+            .with_required()
+            .help(
+                "Field with the same value in both, such as host. A missing field never matches.",
+            ),
+        FieldSpec::text("equal.0.target", "Of effects")
+            .help("Field name in the effects, if different, such as parent."),
+        FieldSpec::length("linger", "Linger")
+            .help("Time to keep holding after the cause closes. Empty: 1m."),
         DESCRIPTION,
         TAGS,
     ],
@@ -98,7 +62,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         An inhibition holds messages about effects while their cause is open, such as disks and \
         services while their host is down. ‹new› creates one.\n\n\
         For example: while open `name=host-down`, holds `name!=host-down`, equal field `host`.",
-    beside: &[],
+    ..edited!("Inhibition", "Inhibitions")
 };
 
 fn state(inhibition: &Object) -> (Token, &'static str) {

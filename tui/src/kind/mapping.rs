@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, LANGUAGE, NAME, TAGS},
     shared,
 };
 use crate::{
-    data::{Kind, Object, Role},
+    data::{Kind, Object},
     document::{Document, span},
     text,
     theme::Token,
@@ -37,17 +37,8 @@ const SCHEMES: &[(&str, &str)] = &[
 ];
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "IntakeMappingService",
-    list: "ListIntakeMappings",
-    create: Some("CreateIntakeMapping"),
-    update: Some("UpdateIntakeMapping"),
-    delete: Some("DeleteIntakeMapping"),
     detail: Some("GetIntakeMapping"),
-    naming: None,
-    message: "IntakeMapping",
-    nested: true,
     output: &["rejectedDocuments", "createTime", "updateTime", "etag"],
-    role: Role::Editor,
     columns: &[
         shared::NAME,
         Column::new("Event", 20, 2, 0, |_, it: &Object| {
@@ -68,167 +59,60 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| vec![it.text("event.name"), it.text("each"), signature_scheme(it)],
     fields: &[
         NAME,
-        FieldSpec::new(
-            "event.name",
-            "Event name",
-            FieldKind::Text,
-            "Template for the name, such as `{{data.monitor.name}}`. Required without an action.",
-        ),
-        FieldSpec::new(
-            "event.dimensions",
-            "Dimensions",
-            FieldKind::Pairs,
-            "Dimensions, one per line, such as `host: {{data.host}}`. ‹form_test› shows the result.",
-        ),
-        FieldSpec::new(
-            "event.summary",
-            "Summary",
-            FieldKind::Text,
-            "Template for the summary; truncated at 1 KiB.",
-        ),
-        FieldSpec::new(
-            "event.body",
-            "Body",
-            FieldKind::Lines,
-            "Template for the details.",
-        ),
-        FieldSpec::new(
-            "event.type",
-            "Event type",
-            FieldKind::Text,
-            "Template for the type of event.",
-        ),
-        FieldSpec::new(
-            "event.severity.from",
-            "Severity from",
-            FieldKind::Text,
-            "Path of the severity (word or number), such as data.level.",
-        ),
-        FieldSpec::new(
-            "event.severity.map",
-            "Severity map",
-            FieldKind::WordPairs(MEANT),
-            "Values mapped to severities, one per line: `p1: critical`.",
-        ),
-        FieldSpec::new(
-            "event.severity.default",
-            "Severity else",
-            FieldKind::Named(SEVERITIES),
-            "Severity for all other values.",
-        ),
-        FieldSpec::new(
-            "event.closed",
-            "Closed when",
-            FieldKind::Clause,
-            "Condition for closing, such as `data.status equals resolved`. Empty: never.",
-        ),
-        FieldSpec::new(
-            "event.acknowledged",
-            "Acknowledged",
-            FieldKind::Clause,
-            "Condition for acknowledging. Empty: unchanged.",
-        ),
-        FieldSpec::new(
-            "each",
-            "Each",
-            FieldKind::Text,
-            "Path of a list whose entries (`item`) are events. Empty: the document is one event.",
-        ),
-        FieldSpec::new(
-            "drop",
-            "Ignored",
-            FieldKind::Clause,
-            "Items to ignore, such as `item.test equals true`.",
-        ),
-        FieldSpec::new(
-            "signature.scheme",
-            "Signed",
-            FieldKind::Named(SCHEMES),
-            "Signature required in addition to the key.",
-        ),
-        FieldSpec::new(
-            "signature.secret",
-            "Signing secret",
-            FieldKind::Secret,
-            "Signing secret. Leave it unchanged to keep the stored secret.",
-        ),
-        FieldSpec::new(
-            "parse",
-            "Decode first",
-            FieldKind::Words,
-            "Paths of strings that contain JSON, plain or base64, such as Message.",
-        ),
-        FieldSpec::new(
-            "handshake",
-            "Handshake",
-            FieldKind::Named(HANDSHAKES),
-            "Handshake by which the service verifies the endpoint.",
-        ),
-        FieldSpec::new(
-            "reply",
-            "Reply",
-            FieldKind::Lines,
-            "Template for the JSON body of the response. Empty: the numbers of items.",
-        ),
-        FieldSpec::section(
-            "#response",
-            "Action",
-            "An action on an existing event or group, instead of a new event.",
-        ),
-        FieldSpec::new(
-            "response.action",
-            "Action",
-            FieldKind::Text,
-            "Template: acknowledge, unacknowledge, close, note, assign or silence. Empty: ignored.",
-        ),
-        FieldSpec::new(
-            "response.thread.id",
-            "Thread",
-            FieldKind::Text,
-            "Template for the `thread_id` of a message, or an event's id.",
-        ),
-        FieldSpec::new(
-            "response.thread.keptName",
-            "Kept value",
-            FieldKind::Text,
-            "Name of a value that the destinations keep, such as issue.",
-        ),
-        FieldSpec::new(
-            "response.thread.keptValue",
-            "Kept value is",
-            FieldKind::Text,
-            "Template for that value, such as `{{issue.key}}`.",
-        ),
-        FieldSpec::new(
-            "response.destinationNames",
-            "Receiver",
-            FieldKind::Names(Kind::Destination),
-            "Destinations of the receiver. They get no update about the action.",
-        ),
-        FieldSpec::new(
-            "response.author",
-            "User",
-            FieldKind::Text,
-            "Template for the receiver's user. Empty: the client.",
-        ),
-        FieldSpec::new(
-            "response.note",
-            "Note",
-            FieldKind::Lines,
-            "Template for a note. Empty: none.",
-        ),
-        FieldSpec::new(
-            "response.duration",
-            "Duration",
-            FieldKind::Text,
-            "Template for the duration of a silence or acknowledgement, such as 4h.",
-        ),
-        FieldSpec::new(
-            "response.assignee",
-            "Assignee",
-            FieldKind::Text,
-            "Template for the client that the event is assigned to.",
-        ),
+        FieldSpec::text("event.name", "Event name")
+            .help("Template for the name, such as `{{data.monitor.name}}`. Required without an action."),
+        FieldSpec::pairs("event.dimensions", "Dimensions")
+            .help("Dimensions, one per line, such as `host: {{data.host}}`. ‹form_test› shows the result."),
+        FieldSpec::text("event.summary", "Summary")
+            .help("Template for the summary; truncated at 1 KiB."),
+        FieldSpec::lines("event.body", "Body")
+            .help("Template for the details."),
+        FieldSpec::text("event.type", "Event type")
+            .help("Template for the type of event."),
+        FieldSpec::text("event.severity.from", "Severity from")
+            .help("Path of the severity (word or number), such as data.level."),
+        FieldSpec::new("event.severity.map", "Severity map", FieldKind::WordPairs(MEANT))
+            .help("Values mapped to severities, one per line: `p1: critical`."),
+        FieldSpec::new("event.severity.default", "Severity else", FieldKind::Named(SEVERITIES))
+            .help("Severity for all other values."),
+        FieldSpec::clause("event.closed", "Closed when")
+            .help("Condition for closing, such as `data.status equals resolved`. Empty: never."),
+        FieldSpec::clause("event.acknowledged", "Acknowledged")
+            .help("Condition for acknowledging. Empty: unchanged."),
+        FieldSpec::text("each", "Each")
+            .help("Path of a list whose entries (`item`) are events. Empty: the document is one event."),
+        FieldSpec::clause("drop", "Ignored")
+            .help("Items to ignore, such as `item.test equals true`."),
+        FieldSpec::new("signature.scheme", "Signed", FieldKind::Named(SCHEMES))
+            .help("Signature required in addition to the key."),
+        FieldSpec::secret("signature.secret", "Signing secret")
+            .help("Signing secret. Leave it unchanged to keep the stored secret."),
+        FieldSpec::words("parse", "Decode first")
+            .help("Paths of strings that contain JSON, plain or base64, such as Message."),
+        FieldSpec::new("handshake", "Handshake", FieldKind::Named(HANDSHAKES))
+            .help("Handshake by which the service verifies the endpoint."),
+        FieldSpec::lines("reply", "Reply")
+            .help("Template for the JSON body of the response. Empty: the numbers of items."),
+        FieldSpec::section("#response", "Action")
+            .help("An action on an existing event or group, instead of a new event."),
+        FieldSpec::text("response.action", "Action")
+            .help("Template: acknowledge, unacknowledge, close, note, assign or silence. Empty: ignored."),
+        FieldSpec::text("response.thread.id", "Thread")
+            .help("Template for the `thread_id` of a message, or an event's id."),
+        FieldSpec::text("response.thread.keptName", "Kept value")
+            .help("Name of a value that the destinations keep, such as issue."),
+        FieldSpec::text("response.thread.keptValue", "Kept value is")
+            .help("Template for that value, such as `{{issue.key}}`."),
+        FieldSpec::new("response.destinationNames", "Receiver", FieldKind::Names(Kind::Destination))
+            .help("Destinations of the receiver. They get no update about the action."),
+        FieldSpec::text("response.author", "User")
+            .help("Template for the receiver's user. Empty: the client."),
+        FieldSpec::lines("response.note", "Note")
+            .help("Template for a note. Empty: none."),
+        FieldSpec::text("response.duration", "Duration")
+            .help("Template for the duration of a silence or acknowledgement, such as 4h."),
+        FieldSpec::text("response.assignee", "Assignee")
+            .help("Template for the client that the event is assigned to."),
         FieldSpec {
             path: "response.templateLanguage",
             ..LANGUAGE
@@ -241,7 +125,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         templates define the name, the host and the summary. ‹new› creates one, and in its form \
         ‹form_test› shows the events \
         of a document before it is saved. The topic «mappings» of the reference has examples.",
-    beside: &[],
+    ..edited!("IntakeMapping", "IntakeMappings")
 };
 
 fn signature_scheme(mapping: &Object) -> &str {

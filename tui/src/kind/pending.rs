@@ -3,7 +3,7 @@
 use bellwether_proto::{json, v1};
 use serde_json::Value;
 
-use super::{Cell, Column, EventCell, Key, KindSpec, RenderContext, event_cell};
+use super::{Cell, Column, EventCell, Key, KindSpec, RenderContext, edited, event_cell};
 use crate::{
     data::{Kind, Object, Role, to_millis},
     document::{Document, Link, span},
@@ -12,12 +12,9 @@ use crate::{
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "PendingService",
-    list: "ListPending",
     create: None,
     update: None,
     delete: None,
-    detail: None,
     naming: Some(|pending| {
         let text = |name: &str| pending[name].as_str().unwrap_or_default();
         match text("deliveryId") {
@@ -25,8 +22,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
             delivery => delivery.to_owned(),
         }
     }),
-    message: "Pending",
-    nested: true,
     output: &[],
     role: Role::Operator,
     columns: &[
@@ -60,12 +55,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
             .chain([it.text("summary"), it.text("ruleName")])
             .collect()
     },
-    fields: &[],
     document: Some(write_document),
     empty: "Nothing is held.\n\n\
         Notifications held by a silence, an inhibition, a calendar, a delay, a group or a budget \
         are listed here, in the order of their next evaluation.",
-    beside: &[],
+    ..edited!("Pending", "Pending")
 };
 
 fn parse_holds(pending: &Object) -> impl Iterator<Item = v1::Hold> {
@@ -145,7 +139,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, pending: &Obj
     );
     let rule = pending.text("ruleName");
     if !rule.is_empty() {
-        let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
+        let go = Link::object(Kind::Rule, rule);
         into.link("rule", rule, go);
     }
     let word = match pending.text("kind") {
@@ -175,7 +169,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, pending: &Obj
     into.text(Token::Dim, 0, &around.expand_keys(words));
     into.heading("Would be notified");
     for name in pending.texts("destinationNames") {
-        let go = Link::Go(Route::Object(Kind::Destination, name.to_owned()));
+        let go = Link::object(Kind::Destination, name);
         into.linked_line(vec![span(Token::Link, name)], go);
     }
 }

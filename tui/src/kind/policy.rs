@@ -1,30 +1,19 @@
 //! Escalation policies: the contacts to notify next if there is no response.
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, KindSpec, RenderContext,
+    Cell, Column, FieldKind, FieldSpec, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, NAME, TAGS},
     line_format::LineFormat,
     shared,
 };
 use crate::{
-    data::{Kind, Object, Role, when},
+    data::{Kind, Object, when},
     document::{Document, Link},
-    route::Route,
     theme::Token,
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "EscalationPolicyService",
-    list: "ListEscalationPolicies",
-    create: Some("CreateEscalationPolicy"),
-    update: Some("UpdateEscalationPolicy"),
-    delete: Some("DeleteEscalationPolicy"),
-    detail: None,
-    naming: None,
-    message: "EscalationPolicy",
-    nested: true,
     output: &["usedByRuleNames", "createTime", "updateTime", "etag"],
-    role: Role::Editor,
     columns: &[
         shared::NAME,
         Column::new("Steps", 40, 3, 1, |_, it: &Object| {
@@ -41,38 +30,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| it.texts("usedByRuleNames").collect(),
     fields: &[
         NAME,
-        FieldSpec::new(
-            "steps",
-            "Steps",
-            FieldKind::LineFormat(LineFormat::Steps),
-            "One step per line: `schedule nights, contact cleo wait 5m`. A bare name is a destination.",
-        )
-        .with_required(),
-        FieldSpec::new(
-            "rounds",
-            "Rounds",
-            FieldKind::Number(1, 10),
-            "Number of rounds through the steps. Empty: 1.",
-        ),
-        FieldSpec::new(
-            "ackTimeout",
-            "Ack timeout",
-            FieldKind::Length,
-            "Time after which an acknowledgement expires, such as 1h. Empty: never.",
-        ),
-        FieldSpec::new(
-            "fallbackDestinationName",
-            "Fallback",
-            FieldKind::Text,
-            "Destination notified after the last round.",
-        ),
+        FieldSpec::new("steps", "Steps", FieldKind::LineFormat(LineFormat::Steps)).with_required()
+            .help("One step per line: `schedule nights, contact cleo wait 5m`. A bare name is a destination."),
+        FieldSpec::new("rounds", "Rounds", FieldKind::Number(1, 10))
+            .help("Number of rounds through the steps. Empty: 1."),
+        FieldSpec::length("ackTimeout", "Ack timeout")
+            .help("Time after which an acknowledgement expires, such as 1h. Empty: never."),
+        FieldSpec::text("fallbackDestinationName", "Fallback")
+            .help("Destination notified after the last round."),
         DESCRIPTION,
         TAGS,
     ],
     document: Some(write_document),
     empty: "No escalation policies yet.\n\nAn escalation policy defines who is notified first, and next if no one \
         acknowledges.\nA rule refers to it. ‹new› creates one.",
-    beside: &[],
+    ..edited!("EscalationPolicy", "EscalationPolicies")
 };
 
 fn step_lines(policy: &Object) -> Vec<String> {
@@ -94,11 +66,11 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, policy: &Obje
     }
     let fallback = policy.text("fallbackDestinationName");
     if !fallback.is_empty() {
-        let go = Link::Go(Route::Object(Kind::Destination, fallback.to_owned()));
+        let go = Link::object(Kind::Destination, fallback);
         into.link("fallback", fallback, go);
     }
     for rule in policy.texts("usedByRuleNames") {
-        let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
+        let go = Link::object(Kind::Rule, rule);
         into.link("rule", rule, go);
     }
     shared::write_times(into, around, policy);

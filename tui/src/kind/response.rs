@@ -4,32 +4,23 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 
-use super::{Cell, Column, EventCell, Key, KindSpec, RenderContext, event_cell, shared};
+use super::{Cell, Column, EventCell, Key, KindSpec, RenderContext, edited, event_cell, shared};
 use crate::{
     data::{Kind, Object, Role},
     document::{Document, Link, label, span},
-    route::Route,
     theme::Token,
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "ResponseService",
-    list: "ListResponses",
     create: None,
     update: None,
     delete: None,
-    detail: None,
     naming: Some(|response| response["id"].as_str().unwrap_or_default().to_owned()),
-    message: "Response",
-    nested: true,
     output: &[],
     role: Role::Operator,
     columns: &[
-        Column::new("State", 10, 0, 0, |_, it: &Object| {
-            let (token, word) = state(it);
-            Cell::new(token, word)
-        })
-        .sort_by_key(|it| Key::Number(state_rank(it) * 10 - event_cell::severity(it) as i64)),
+        Column::new("State", 10, 0, 0, |_, it: &Object| state(it).into())
+            .sort_by_key(|it| Key::Number(state_rank(it) * 10 - event_cell::severity(it) as i64)),
         event_cell::SEVERITY,
         event_cell::EVENT,
         event_cell::EVENT_HOST,
@@ -64,12 +55,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
         ];
         texts.map(|field| it.text(field)).into()
     },
-    fields: &[],
     document: Some(write_document),
     empty: "No one is paged.\n\n\
         An event whose rule has an escalation policy is listed here until it is closed: who was \
         notified, who responded, and when the next step is due.",
     beside: &[Kind::Policy],
+    ..edited!("Response", "Responses")
 };
 
 pub(crate) fn state(response: &Object) -> (Token, &'static str) {
@@ -250,7 +241,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, response: &Ob
     let cells = into.columns.saturating_sub(2);
     into.linked_line(
         EventCell::from_object(around, response).spans(cells),
-        Link::Go(Route::Event(response.text("occurrenceId").to_owned())),
+        Link::event(response.text("occurrenceId")),
     );
     let (token, word) = state(response);
     into.line(vec![label("state"), span(token, word)]);
@@ -262,7 +253,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, response: &Ob
         ("policy", Kind::Policy, "policyName"),
     ] {
         let name = response.text(path);
-        into.link(label, name, Link::Go(Route::Object(kind, name.to_owned())));
+        into.link(label, name, Link::object(kind, name));
     }
     let (step, count) = step_number(response);
     into.field("step", Token::Text, &format!("{step} of {count}"));
@@ -290,7 +281,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, response: &Ob
         let text = |field: &str| one[field].as_str().unwrap_or_default();
         let at = shared::timestamp_ms(one, "time");
         let at = at.map_or_else(String::new, |ms| around.format_time(ms));
-        let delivery = Link::Go(Route::Delivery(text("deliveryId").to_owned()));
+        let delivery = Link::delivery(text("deliveryId"));
         let words = format!("{at}  {} by {}", receiver(one), text("destinationName"));
         into.linked_line(vec![span(Token::Link, &words)], delivery);
     }

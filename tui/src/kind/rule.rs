@@ -1,30 +1,18 @@
 //! Rules: triggers, destinations and a message.
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, LANGUAGE, NAME, TAGS},
     shared, trigger,
 };
 use crate::{
-    data::{Kind, Label, Object, Role},
+    data::{Kind, Label, Object},
     document::{Document, Link, label, span},
     kind::destination,
-    route::Route,
     theme::Token,
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "RuleService",
-    list: "ListRules",
-    create: Some("CreateRule"),
-    update: Some("UpdateRule"),
-    delete: Some("DeleteRule"),
-    detail: None,
-    naming: None,
-    message: "Rule",
-    nested: true,
-    output: shared::OUTPUT,
-    role: Role::Editor,
     columns: &[
         Column::new("On", 6, 0, 0, |_, it: &Object| {
             if it.flag("enabled") && it.flag("shadow") {
@@ -59,127 +47,49 @@ pub(super) const SPEC: KindSpec = KindSpec {
     },
     fields: &[
         NAME,
-        FieldSpec::new(
-            "enabled",
-            "Enabled",
-            FieldKind::Toggle,
-            "Notify only while this is on.",
-        ),
-        FieldSpec::new(
-            "triggerNames",
-            "Triggers",
-            FieldKind::Names(Kind::Trigger),
-            "Triggers; a match of any of them notifies. Enter opens a list.",
-        ),
-        FieldSpec::new(
-            "destinationNames",
-            "Destinations",
-            FieldKind::Names(Kind::Destination),
-            "Destinations, all of which are notified. Enter opens a list.",
-        ),
-        FieldSpec::new(
-            "message",
-            "Message",
-            FieldKind::Lines,
-            "Template, such as {{event.summary}}. Empty: the destination's default. ‹form_test› previews.",
-        ),
-        FieldSpec::new(
-            "sendUpdates",
-            "Send updates",
-            FieldKind::Toggle,
-            "Notify again when the event is closed, acknowledged or changes severity.",
-        ),
-        FieldSpec::new(
-            "shadow",
-            "Shadow",
-            FieldKind::Toggle,
-            "Dry run: record what would be sent, send nothing.",
-        ),
+        FieldSpec::toggle("enabled", "Enabled")
+            .help("Notify only while this is on."),
+        FieldSpec::new("triggerNames", "Triggers", FieldKind::Names(Kind::Trigger))
+            .help("Triggers; a match of any of them notifies. Enter opens a list."),
+        FieldSpec::new("destinationNames", "Destinations", FieldKind::Names(Kind::Destination))
+            .help("Destinations, all of which are notified. Enter opens a list."),
+        FieldSpec::lines("message", "Message")
+            .help("Template, such as {{event.summary}}. Empty: the destination's default. ‹form_test› previews."),
+        FieldSpec::toggle("sendUpdates", "Send updates")
+            .help("Notify again when the event is closed, acknowledged or changes severity."),
+        FieldSpec::toggle("shadow", "Shadow")
+            .help("Dry run: record what would be sent, send nothing."),
         DESCRIPTION,
         TAGS,
         LANGUAGE,
-        FieldSpec::section(
-            "#when",
-            "When",
-            "Repeats, delays, and the hours during which messages are sent.",
-        ),
-        FieldSpec::new(
-            "repeat",
-            "Repeat",
-            FieldKind::Toggle,
-            "Notify again on later matches of the same event.",
-        ),
-        FieldSpec::new(
-            "repeatInterval",
-            "Repeat after",
-            FieldKind::Number(0, 31_536_000),
-            "Seconds between repeats. Empty: 3600; 0: every match.",
-        ),
-        FieldSpec::new(
-            "delay",
-            "Delay",
-            FieldKind::Length,
-            "Time that an event must match before it notifies, such as 5m. Empty: no delay.",
-        ),
-        FieldSpec::new(
-            "autoPause",
-            "Auto-pause",
-            FieldKind::Length,
-            "Time to wait for events that usually close on their own, such as 3m. Empty: none.",
-        ),
-        FieldSpec::new(
-            "escalationPolicyName",
-            "Escalation",
-            FieldKind::Text,
-            "Policy that pages on opening until someone acknowledges. Empty: none.",
-        ),
-        FieldSpec::new(
-            "activeCalendarName",
-            "Active",
-            FieldKind::Text,
-            "Send openings only during this calendar's windows. Empty: any time.",
-        ),
-        FieldSpec::section(
-            "#gather",
-            "Groups and flapping",
-            "Group several events in one message; damp flapping events.",
-        ),
-        FieldSpec::new(
-            "group.by",
-            "Group by",
-            FieldKind::Words,
-            "Events with equal values of these fields form a group, such as host. Empty: no groups.",
-        ),
-        FieldSpec::new(
-            "group.wait",
-            "Group wait",
-            FieldKind::Length,
-            "Wait before the first message of a group. Empty: 30s.",
-        ),
-        FieldSpec::new(
-            "group.interval",
-            "Group every",
-            FieldKind::Length,
-            "Wait between messages of a group. Empty: 5m.",
-        ),
-        FieldSpec::new(
-            "flapping.openCount",
-            "Flaps from",
-            FieldKind::Number(3, 50),
-            "Openings in the window that count as flapping. Empty: never.",
-        ),
-        FieldSpec::new(
-            "flapping.window",
-            "Flaps within",
-            FieldKind::Length,
-            "Window for counting openings, such as 1h.",
-        ),
-        FieldSpec::new(
-            "flapping.settle",
-            "Settles after",
-            FieldKind::Length,
-            "Time without a change after which flapping ends, such as 15m.",
-        ),
+        FieldSpec::section("#when", "When")
+            .help("Repeats, delays, and the hours during which messages are sent."),
+        FieldSpec::toggle("repeat", "Repeat")
+            .help("Notify again on later matches of the same event."),
+        FieldSpec::new("repeatInterval", "Repeat after", FieldKind::Number(0, 31_536_000))
+            .help("Seconds between repeats. Empty: 3600; 0: every match."),
+        FieldSpec::length("delay", "Delay")
+            .help("Time that an event must match before it notifies, such as 5m. Empty: no delay."),
+        FieldSpec::length("autoPause", "Auto-pause")
+            .help("Time to wait for events that usually close on their own, such as 3m. Empty: none."),
+        FieldSpec::text("escalationPolicyName", "Escalation")
+            .help("Policy that pages on opening until someone acknowledges. Empty: none."),
+        FieldSpec::text("activeCalendarName", "Active")
+            .help("Send openings only during this calendar's windows. Empty: any time."),
+        FieldSpec::section("#gather", "Groups and flapping")
+            .help("Group several events in one message; damp flapping events."),
+        FieldSpec::words("group.by", "Group by")
+            .help("Events with equal values of these fields form a group, such as host. Empty: no groups."),
+        FieldSpec::length("group.wait", "Group wait")
+            .help("Wait before the first message of a group. Empty: 30s."),
+        FieldSpec::length("group.interval", "Group every")
+            .help("Wait between messages of a group. Empty: 5m."),
+        FieldSpec::new("flapping.openCount", "Flaps from", FieldKind::Number(3, 50))
+            .help("Openings in the window that count as flapping. Empty: never."),
+        FieldSpec::length("flapping.window", "Flaps within")
+            .help("Window for counting openings, such as 1h."),
+        FieldSpec::length("flapping.settle", "Settles after")
+            .help("Time without a change after which flapping ends, such as 15m."),
     ],
     document: Some(write_document),
     empty: "No rules yet.\n\nA rule joins triggers to destinations: when any of its triggers \
@@ -188,6 +98,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         creates a rule.\n\n\
         For example: name `page`, trigger `databases`, destination `on-call`, message `{{event.summary}}`.",
     beside: &[Kind::Trigger, Kind::Destination],
+    ..edited!("Rule", "Rules")
 };
 
 fn write_document(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
@@ -308,10 +219,7 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
             .map(trigger::query_text);
         let query = query.map_or_else(String::new, |query| format!("  {query}"));
         let line = vec![span(Token::Link, name), span(Token::Dim, &query)];
-        into.linked_line(
-            line,
-            Link::Go(Route::Object(Kind::Trigger, name.to_owned())),
-        );
+        into.linked_line(line, Link::object(Kind::Trigger, name));
     }
     let (destinations, policy) = (rule.texts("destinationNames"), policy_name(rule));
     into.heading(match policy {
@@ -330,17 +238,14 @@ fn write_group(into: &mut Document, around: &dyn RenderContext, rule: &Object) {
             line.push(span(Token::Dim, &format!("  {word}  ")));
             line.push(span(health.into(), health.label()));
         }
-        into.linked_line(
-            line,
-            Link::Go(Route::Object(Kind::Destination, name.to_owned())),
-        );
+        into.linked_line(line, Link::object(Kind::Destination, name));
     }
     if let Some(name) = policy {
         let line = vec![
             span(Token::Link, name),
             span(Token::Dim, "  escalation policy"),
         ];
-        into.linked_line(line, Link::Go(Route::Object(Kind::Policy, name.to_owned())));
+        into.linked_line(line, Link::object(Kind::Policy, name));
     }
     into.heading("Message");
     let message = rule.text("message");

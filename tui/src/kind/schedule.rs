@@ -3,28 +3,18 @@
 use serde_json::Value;
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, NAME, TAGS},
     line_format::LineFormat,
     shared,
 };
 use crate::{
-    data::{Kind, Object, Role},
+    data::{Kind, Object},
     document::{Document, Link, label, span},
-    route::Route,
     theme::Token,
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "ScheduleService",
-    list: "ListSchedules",
-    create: Some("CreateSchedule"),
-    update: Some("UpdateSchedule"),
-    delete: Some("DeleteSchedule"),
-    detail: None,
-    naming: None,
-    message: "Schedule",
-    nested: true,
     output: &[
         "overrides",
         "onCallNames",
@@ -34,7 +24,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "updateTime",
         "etag",
     ],
-    role: Role::Editor,
     columns: &[
         shared::NAME,
         Column::new("On call", 18, 2, 0, |_, it: &Object| {
@@ -55,39 +44,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| it.texts("onCallNames").chain([it.text("timeZone")]).collect(),
     fields: &[
         NAME,
-        FieldSpec::new(
-            "timeZone",
-            "Time zone",
-            FieldKind::Text,
-            "IANA time zone of the local times, such as Europe/Berlin.",
-        )
-        .with_required(),
-        FieldSpec::new(
-            "layers",
-            "Layers",
-            FieldKind::LineFormat(LineFormat::Layers),
-            "One per line: `ana, ben + cleo from 2027-01-04T08:00:00 weekly`, then `since TIME`, `until TIME`, `in CALENDAR`. `-` is no one.",
-        )
-        .with_required(),
-        FieldSpec::new(
-            "keepCurrent",
-            "Keep current",
-            FieldKind::Toggle,
-            "If this edit replaces the contacts on call, keep them until their hand-off.",
-        ),
-        FieldSpec::new(
-            "gapsAllowed",
-            "Gaps allowed",
-            FieldKind::Toggle,
-            "Allow gaps with no one on call.",
-        ),
+        FieldSpec::text("timeZone", "Time zone").with_required()
+            .help("IANA time zone of the local times, such as Europe/Berlin."),
+        FieldSpec::new("layers", "Layers", FieldKind::LineFormat(LineFormat::Layers)).with_required()
+            .help("One per line: `ana, ben + cleo from 2027-01-04T08:00:00 weekly`, then `since TIME`, `until TIME`, `in CALENDAR`. `-` is no one."),
+        FieldSpec::toggle("keepCurrent", "Keep current")
+            .help("If this edit replaces the contacts on call, keep them until their hand-off."),
+        FieldSpec::toggle("gapsAllowed", "Gaps allowed")
+            .help("Allow gaps with no one on call."),
         DESCRIPTION,
         TAGS,
     ],
     document: Some(write_document),
     empty: "No schedules yet.\n\nA schedule defines who is on call at any time: contacts take turns, with hand-offs \
         by the local calendar.\nEscalation policies name schedules. ‹new› creates one.",
-    beside: &[],
+    ..edited!("Schedule", "Schedules")
 };
 
 fn write_document(into: &mut Document, around: &dyn RenderContext, schedule: &Object) {
@@ -97,7 +68,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, schedule: &Ob
         into.line(vec![label("on call"), span(Token::Bad, "no one")]);
     }
     for name in names {
-        let go = Link::Go(Route::Object(Kind::Contact, name.to_owned()));
+        let go = Link::object(Kind::Contact, name);
         into.link("on call", name, go);
     }
     if let Some(ms) = schedule.timestamp_ms("nextChangeTime") {

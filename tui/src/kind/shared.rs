@@ -6,7 +6,6 @@ use super::{Cell, Column, Key, RenderContext};
 use crate::{
     data::{Kind, Object, describe},
     document::{Document, Link, span},
-    route::Route,
     text,
     theme::Token,
 };
@@ -120,6 +119,6 @@ pub(super) fn write_users(into: &mut Document, around: &dyn RenderContext, objec
             None => span(Token::Dim, ""),
         };
         let line = vec![span(Token::Dim, "rule "), span(Token::Link, name), state];
-        into.linked_line(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
+        into.linked_line(line, Link::object(Kind::Rule, name));
     }
 }

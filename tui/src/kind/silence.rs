@@ -1,27 +1,17 @@
 //! Silences: temporary holds on notifications of matching events.
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
 use crate::{
     data::{Kind, Object, Role},
     document::{Document, Link, label, span},
-    route::Route,
     theme::Token,
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "SilenceService",
-    list: "ListSilences",
-    create: Some("CreateSilence"),
-    update: Some("UpdateSilence"),
-    delete: Some("DeleteSilence"),
-    detail: None,
-    naming: None,
-    message: "Silence",
-    nested: true,
     output: &[
         // The form shows `filter` instead.
         "query",
@@ -42,10 +32,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     role: Role::Operator,
     columns: &[
-        Column::new("State", 9, 0, 0, |_, it: &Object| {
-            let (token, word) = state(it);
-            Cell::new(token, word)
-        })
+        Column::new("State", 9, 0, 0, |_, it: &Object| state(it).into())
         .sort_by_key(|it| Key::Text(state(it).1.to_owned())),
         shared::NAME,
         Column::new("Covers", 24, 3, 1, |_, it: &Object| {
@@ -75,61 +62,24 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| vec![it.text("reason"), it.text("filter"), it.text("author")],
     fields: &[
         NAME,
-        FieldSpec::new(
-            "reason",
-            "Reason",
-            FieldKind::Text,
-            "Reason, shown when explaining missing notifications.",
-        )
-        .with_required(),
-        FieldSpec::new(
-            "filter",
-            "Events",
-            FieldKind::Text,
-            "Events to silence, such as host=db-1 severity<critical. Empty: all events of its rules.",
-        ),
-        FieldSpec::new(
-            "ruleNames",
-            "Rules",
-            FieldKind::Names(Kind::Rule),
-            "Rules to silence. Empty: all. Enter opens a list.",
-        ),
-        FieldSpec::new(
-            "span.startTime",
-            "From",
-            FieldKind::Time,
-            "Start: 30m, 08:00, tomorrow 9:00, 2026-11-25 08:00. Empty: now.",
-        ),
-        FieldSpec::new(
-            "span.endTime",
-            "Until",
-            FieldKind::Time,
-            "End: 2h, 08:00, tomorrow 9:00, 2026-11-25 08:00; at most 30 days ahead. Or set a calendar.",
-        ),
-        FieldSpec::new(
-            "calendar.calendarName",
-            "Calendar",
-            FieldKind::Text,
-            "Active during this calendar's windows, instead of from and until.",
-        ),
-        FieldSpec::new(
-            "destinationNames",
-            "Destinations",
-            FieldKind::Names(Kind::Destination),
-            "Only messages to these destinations. Empty: to all. Enter opens a list.",
-        ),
-        FieldSpec::new(
-            "expireWhenIdle",
-            "Idle",
-            FieldKind::Length,
-            "End early after covering no event for this long, such as 10m.",
-        ),
-        FieldSpec::new(
-            "warnBefore",
-            "Warn before",
-            FieldKind::Length,
-            "Time before the end at which to warn, such as 15m; 0s: never.",
-        ),
+        FieldSpec::text("reason", "Reason").with_required()
+            .help("Reason, shown when explaining missing notifications."),
+        FieldSpec::text("filter", "Events")
+            .help("Events to silence, such as host=db-1 severity<critical. Empty: all events of its rules."),
+        FieldSpec::new("ruleNames", "Rules", FieldKind::Names(Kind::Rule))
+            .help("Rules to silence. Empty: all. Enter opens a list."),
+        FieldSpec::new("span.startTime", "From", FieldKind::Time)
+            .help("Start: 30m, 08:00, tomorrow 9:00, 2026-11-25 08:00. Empty: now."),
+        FieldSpec::new("span.endTime", "Until", FieldKind::Time)
+            .help("End: 2h, 08:00, tomorrow 9:00, 2026-11-25 08:00; at most 30 days ahead. Or set a calendar."),
+        FieldSpec::text("calendar.calendarName", "Calendar")
+            .help("Active during this calendar's windows, instead of from and until."),
+        FieldSpec::new("destinationNames", "Destinations", FieldKind::Names(Kind::Destination))
+            .help("Only messages to these destinations. Empty: to all. Enter opens a list."),
+        FieldSpec::length("expireWhenIdle", "Idle")
+            .help("End early after covering no event for this long, such as 10m."),
+        FieldSpec::length("warnBefore", "Warn before")
+            .help("Time before the end at which to warn, such as 15m; 0s: never."),
         DESCRIPTION,
         TAGS,
     ],
@@ -139,6 +89,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         ‹new› creates one; ‹silence› on an event silences it, its host or its name.\n\n\
         For example: reason `patching`, filter `host=db-*`, until the end of the work.",
     beside: &[Kind::Rule],
+    ..edited!("Silence", "Silences")
 };
 
 fn covered_count(silence: &Object, path: &str) -> i64 {
@@ -204,7 +155,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, silence: &Obj
         into.heading("For these rules");
         for name in rules {
             let line = vec![span(Token::Link, name)];
-            into.linked_line(line, Link::Go(Route::Object(Kind::Rule, name.to_owned())));
+            into.linked_line(line, Link::object(Kind::Rule, name));
         }
     }
     let comments = silence.value_at("comments").and_then(|it| it.as_array());

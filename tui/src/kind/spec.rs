@@ -38,6 +38,33 @@ pub(crate) struct KindSpec {
     pub(crate) beside: &'static [Kind],
 }
 
+/// Returns the definition of a kind that editors create, change and delete, by the name of its
+/// message and its plural. It has no columns, fields or page.
+macro_rules! edited {
+    ($message:literal, $plural:literal) => {
+        $crate::kind::KindSpec {
+            service: concat!($message, "Service"),
+            list: concat!("List", $plural),
+            create: Some(concat!("Create", $message)),
+            update: Some(concat!("Update", $message)),
+            delete: Some(concat!("Delete", $message)),
+            detail: None,
+            naming: None,
+            message: $message,
+            nested: true,
+            output: $crate::kind::shared::OUTPUT,
+            role: $crate::data::Role::Editor,
+            columns: &[],
+            searched: |_| Vec::new(),
+            fields: &[],
+            document: None,
+            empty: "",
+            beside: &[],
+        }
+    };
+}
+pub(super) use edited;
+
 pub(crate) const HOST: &str = "Host";
 
 pub(crate) trait RenderContext {
@@ -175,6 +202,12 @@ impl<R> Column<R> {
             ..self.head
         };
         Self { head, ..self }
+    }
+}
+
+impl From<(Token, &'static str)> for Cell {
+    fn from((token, word): (Token, &'static str)) -> Self {
+        Self::new(token, word)
     }
 }
 

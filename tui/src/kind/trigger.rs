@@ -1,12 +1,12 @@
 //! Triggers: named queries on events.
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
+    Cell, Column, FieldSpec, Key, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
 use crate::{
-    data::{Kind, Object, Role},
+    data::{Kind, Object},
     document::Document,
     theme::Token,
 };
@@ -14,17 +14,6 @@ use crate::{
 pub(crate) const CLAUSE: &str = "type.event.query.clause";
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "TriggerService",
-    list: "ListTriggers",
-    create: Some("CreateTrigger"),
-    update: Some("UpdateTrigger"),
-    delete: Some("DeleteTrigger"),
-    detail: None,
-    naming: None,
-    message: "Trigger",
-    nested: true,
-    output: shared::OUTPUT,
-    role: Role::Editor,
     columns: &[
         shared::NAME,
         Column::new("Query", 24, 3, 0, |_, it: &Object| Cell::new(Token::Dim, query_text(it))),
@@ -34,16 +23,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
         .sort_descending(|it| Key::Number(i64::try_from(it.texts("ruleNames").len()).unwrap_or(i64::MAX))),
         shared::recent_column(1),
     ],
-    searched: |_| Vec::new(),
     fields: &[
         NAME,
-        FieldSpec::new(
-            CLAUSE,
-            "Query",
-            FieldKind::Clause,
-            "Events that match, such as severity>=error host=db-*. ‹form_test› tests it on stored events.",
-        )
-        .with_required(),
+        FieldSpec::clause(CLAUSE, "Query").with_required()
+            .help("Events that match, such as severity>=error host=db-*. ‹form_test› tests it on stored events."),
         DESCRIPTION,
         TAGS,
     ],
@@ -53,6 +36,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         ‹new› creates one; ‹trigger_from_event› on an event creates one from it.\n\n\
         For example: name `databases`, query `severity>=error host=db-*`.",
     beside: &[Kind::Rule],
+    ..edited!("Trigger", "Triggers")
 };
 
 pub(super) fn query_text(trigger: &Object) -> String {

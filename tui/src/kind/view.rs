@@ -1,7 +1,7 @@
 //! Views: shared settings of the list of events.
 
 use super::{
-    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext,
+    Cell, Column, FieldKind, FieldSpec, Key, KindSpec, RenderContext, edited,
     field::{DESCRIPTION, NAME, TAGS},
     shared,
 };
@@ -14,16 +14,6 @@ use crate::{
 };
 
 pub(super) const SPEC: KindSpec = KindSpec {
-    service: "ViewService",
-    list: "ListViews",
-    create: Some("CreateView"),
-    update: Some("UpdateView"),
-    delete: Some("DeleteView"),
-    detail: None,
-    naming: None,
-    message: "View",
-    nested: true,
-    output: shared::OUTPUT,
     role: Role::Operator,
     columns: &[
         shared::NAME,
@@ -45,42 +35,18 @@ pub(super) const SPEC: KindSpec = KindSpec {
     searched: |it| vec![it.text("filter"), it.text("groupBy")],
     fields: &[
         NAME,
-        FieldSpec::new(
-            "filter",
-            "Filter",
-            FieldKind::Text,
-            "Events to show, such as host=db-* since=2h. Ages are relative to opening the view. Empty: all.",
-        ),
-        FieldSpec::new(
-            "sort",
-            "Sorted by",
-            FieldKind::Choice(View::SORTS),
-            "Sort order. Left and Right choose.",
-        ),
-        FieldSpec::new(
-            "ascending",
-            "Ascending",
-            FieldKind::Toggle,
-            "Oldest or least severe first.",
-        ),
-        FieldSpec::new(
-            "includesClosed",
-            "Closed too",
-            FieldKind::Toggle,
-            "Also show closed events.",
-        ),
-        FieldSpec::new(
-            "groupBy",
-            "Counted by",
-            FieldKind::Text,
-            "Field to count events by, such as host. Empty: list the events.",
-        ),
-        FieldSpec::new(
-            "columns",
-            "Columns",
-            FieldKind::Words,
-            "Column titles, separated by commas, such as Seen, Severity, Summary. Empty: all.",
-        ),
+        FieldSpec::text("filter", "Filter")
+            .help("Events to show, such as host=db-* since=2h. Ages are relative to opening the view. Empty: all."),
+        FieldSpec::new("sort", "Sorted by", FieldKind::Choice(View::SORTS))
+            .help("Sort order. Left and Right choose."),
+        FieldSpec::toggle("ascending", "Ascending")
+            .help("Oldest or least severe first."),
+        FieldSpec::toggle("includesClosed", "Closed too")
+            .help("Also show closed events."),
+        FieldSpec::text("groupBy", "Counted by")
+            .help("Field to count events by, such as host. Empty: list the events."),
+        FieldSpec::words("columns", "Columns")
+            .help("Column titles, separated by commas, such as Seen, Severity, Summary. Empty: all."),
         DESCRIPTION,
         TAGS,
     ],
@@ -90,7 +56,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         In Events (‹go_events›) ‹save_view› saves the list as it is, ‹choose_view› and \
         ‹next_view› switch to \
         another. For example: name `night`, filter `severity>=error acked=no since=8h`.",
-    beside: &[],
+    ..edited!("View", "Views")
 };
 
 fn format_sort(view: &Object) -> String {
@@ -107,7 +73,7 @@ fn write_document(into: &mut Document, around: &dyn RenderContext, view: &Object
         filter
     };
     let link = match view.text("groupBy") {
-        "" => Link::List(Route::Events, filter.to_owned()),
+        "" => Link::List(Route::EVENTS, filter.to_owned()),
         field => Link::Go(Route::EventGroups {
             field: field.to_owned(),
             filter: filter.to_owned(),

@@ -62,7 +62,7 @@ pub(crate) fn has_target(model: &Model, entry: &Entry) -> bool {
                 !model.back.is_empty() || model.page.list.filter != model.page.list.given
             }
             Action::NextMatch | Action::MatchBefore => {
-                model.page.route != Route::Reference && !model.page.list.filter.is_empty()
+                model.page.route != Route::REFERENCE && !model.page.list.filter.is_empty()
             }
             Action::Undo => model.can_undo(),
             Action::PageBefore => !model.back.is_empty(),
@@ -96,10 +96,10 @@ pub(crate) fn has_target(model: &Model, entry: &Entry) -> bool {
             Action::Open if matches!(model.page.route, Route::List(kind) if !kind.has_page()) => {
                 false
             }
-            Action::Open if model.page.route == Route::OnCall => model.link_at_cursor().is_some(),
+            Action::Open if model.page.route == Route::ON_CALL => model.link_at_cursor().is_some(),
             Action::Columns => model.page.list.count > 0,
-            Action::CopyAs => model.page.route != Route::Reference,
-            Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {
+            Action::CopyAs => model.page.route != Route::REFERENCE,
+            Action::Copy if model.page.route == Route::EVENTS && model.page.list.count == 0 => {
                 model.first_steps().is_some()
             }
             Action::Filter if matches!(model.page.route, Route::List(_)) => {

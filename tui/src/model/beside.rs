@@ -4,12 +4,7 @@
 use bellwether_proto::v1;
 
 use super::{Model, form::LivePreview, loaded::Loaded};
-use crate::{
-    client::{CallResult, Ticket, message},
-    data::{Failure, Kind},
-    limits,
-    route::Route,
-};
+use crate::{data::Kind, limits, route::Route};
 
 #[derive(Debug, Default)]
 pub(crate) struct RowDetails {
@@ -22,16 +17,6 @@ pub(crate) struct RowDetails {
     pub(crate) shifts: Loaded<v1::ListShiftsResponse>,
     /// The messages of a rule, or the request to a destination, for a sample event.
     pub(crate) message: Loaded<LivePreview>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum RowDetailsPart {
-    Event,
-    Explanation,
-    Decided,
-    Delivery,
-    Shifts,
-    Message,
 }
 
 impl RowDetails {
@@ -61,52 +46,6 @@ impl RowDetails {
     pub(crate) fn current_row(&self) -> Option<(Route, String)> {
         self.row.clone()
     }
-
-    pub(crate) fn record(
-        &mut self,
-        ticket: Ticket,
-        part: RowDetailsPart,
-        answer: CallResult,
-        now_ms: i64,
-    ) -> bool {
-        match part {
-            RowDetailsPart::Event => record_result(&mut self.event, ticket, now_ms, || {
-                let found: v1::GetEventResponse = message(answer)?;
-                Ok(found.result.unwrap_or_default())
-            }),
-            RowDetailsPart::Explanation => {
-                record_result(&mut self.explanation, ticket, now_ms, || message(answer))
-            }
-            RowDetailsPart::Decided => record_result(&mut self.decided, ticket, now_ms, || {
-                let found: v1::ListDeliveriesResponse = message(answer)?;
-                Ok(found.deliveries)
-            }),
-            RowDetailsPart::Delivery => record_result(&mut self.decided, ticket, now_ms, || {
-                let found: v1::GetDeliveryResponse = message(answer)?;
-                Ok(found.delivery.into_iter().collect())
-            }),
-            RowDetailsPart::Shifts => {
-                record_result(&mut self.shifts, ticket, now_ms, || message(answer))
-            }
-            RowDetailsPart::Message => {
-                let kind = self.row.as_ref().and_then(|(route, _)| route.kind());
-                record_result(&mut self.message, ticket, now_ms, || match kind {
-                    Some(Kind::Rule) => message(answer).map(LivePreview::Messages),
-                    _ => message(answer).map(|it| LivePreview::Request(Box::new(it))),
-                })
-            }
-        }
-    }
-}
-
-/// Records a response, unless another row was selected in the meantime.
-fn record_result<T: PartialEq>(
-    slot: &mut Loaded<T>,
-    ticket: Ticket,
-    now_ms: i64,
-    read: impl FnOnce() -> Result<T, Failure>,
-) -> bool {
-    slot.waiting == Some(ticket) && slot.record(read(), now_ms)
 }
 
 impl Model {

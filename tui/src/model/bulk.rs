@@ -4,10 +4,12 @@ mod events;
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
+use bellwether_proto::v1;
+
 pub(crate) use self::events::{EventBulk, EventTransition};
-use super::{bulk_undo::BulkUndo, reply_purpose::BulkStep};
+use super::bulk_undo::BulkUndo;
 use crate::{
-    client::{Call, DeliverySelection, Ticket, deliveries},
+    client::{Call, DeliverySelection, ParseOutcome, Ticket, deliveries},
     data::{BulkTally, Label, Transition, WORST_FIRST},
     text,
     theme::Token,
@@ -35,6 +37,22 @@ pub(crate) enum Stage {
 pub(crate) enum Work {
     Deliveries(Transition, DeliverySelection),
     Events(EventBulk),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum BulkStep {
+    Count,
+    Gather,
+    Updates(Box<ReceiverCount>),
+    Part(ParseOutcome),
+    Deliveries(Transition),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ReceiverCount {
+    pub(crate) request: v1::ListObligationsRequest,
+    pub(crate) counts: BTreeMap<String, i64>,
+    pub(crate) calls: usize,
 }
 
 #[derive(Clone, Debug)]

@@ -107,7 +107,7 @@ impl Coverage {
 impl Model {
     pub(crate) fn coverage_at_ms(&self) -> Option<i64> {
         let due = self.store.coverage.due_ms();
-        due.filter(|_| self.is_connected() && self.page.route == Route::Events)
+        due.filter(|_| self.is_connected() && self.page.route == Route::EVENTS)
     }
 }
 

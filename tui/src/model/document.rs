@@ -23,6 +23,7 @@ pub(crate) use bench::format_verdict;
 pub(crate) use overview::UNANSWERED;
 pub(crate) use reference::topic_for_path;
 
+use bellwether_proto::v1;
 use jiff::{Timestamp, Zoned};
 
 use super::{
@@ -32,7 +33,7 @@ use super::{
     page::{Content, Page, Tab},
 };
 use crate::{
-    data::{EventRow, Kind, Object},
+    data::{EventRow, Kind, Object, Screen},
     document::{Document, Line},
     kind::{self, Cell, LastHour, RenderContext, response},
     route::Route,
@@ -65,21 +66,21 @@ pub(crate) fn selected_item(model: &Model, columns: usize) -> Option<(String, Do
             let object = model.store.object(*kind, &id);
             object.map_or(id, |it| kind::displayed_name(model, it))
         }
-        Route::Deliveries => {
+        Route::Screen(Screen::Deliveries) => {
             let mut rows = model.store.deliveries.rows().iter();
             let row = rows.find(|row| row.id == id)?;
             let read = model.beside.decided.value.as_deref();
-            let read = read.filter(|_| model.beside.is_about_row(&Route::Deliveries, &id));
+            let read = read.filter(|_| model.beside.is_about_row(&Route::DELIVERIES, &id));
             transcript::write_summary(into, model, row);
             if let Some(delivery) = read.and_then(<[_]>::first) {
                 transcript::write_attempts(into, model, delivery);
             }
             format!("To {}", row.destination_name)
         }
-        Route::Events => {
+        Route::Screen(Screen::Events) => {
             let row = model.store.events.find(&id)?;
             let details = Some(&model.beside);
-            let details = details.filter(|it| it.is_about_row(&Route::Events, &id));
+            let details = details.filter(|it| it.is_about_row(&Route::EVENTS, &id));
             match details.and_then(|it| Some((it.event.value.as_ref()?, &it.explanation))) {
                 Some((event, explanation)) => {
                     event::write_row_details(into, model, event, explanation);
@@ -148,12 +149,12 @@ fn document_for(model: &Model, page: &Page) -> Document {
     let mut document = Document::new(model.terminal_columns().saturating_sub(2));
     let into = &mut document;
     match (&page.route, &page.content) {
-        (Route::Overview, _) => overview::write(into, model),
-        (Route::OnCall, _) => on_call::write(into, model),
+        (Route::Screen(Screen::Overview), _) => overview::write(into, model),
+        (Route::Screen(Screen::OnCall), _) => on_call::write(into, model),
         (Route::Object(kind, name), content) => {
             write_object(into, model, *kind, name);
             details(into, model, *kind, name);
-            if let Content::Shifts(found) = content {
+            if let Some(found) = content.response() {
                 shifts::write(into, model, found);
             }
         }
@@ -178,14 +179,18 @@ fn document_for(model: &Model, page: &Page) -> Document {
                 event::write(into, model, value, *tab, explanation);
             }),
         },
-        (Route::Delivery(_), Content::Delivery(delivery)) => {
-            write_loaded(into, delivery, |into, value| {
-                transcript::write_summary(into, model, value);
-                transcript::write_attempts(into, model, value);
-            });
+        (Route::Delivery(_), content) => {
+            if let Some(delivery) = content.response::<v1::Delivery>() {
+                write_loaded(into, delivery, |into, value| {
+                    transcript::write_summary(into, model, value);
+                    transcript::write_attempts(into, model, value);
+                });
+            }
         }
         (Route::Report, Content::Report(report)) => report::write(into, model, report),
-        (Route::Reference, _) => reference::write_index(into, model, &page.list.filter),
+        (Route::Screen(Screen::Reference), _) => {
+            reference::write_index(into, model, &page.list.filter);
+        }
         (Route::Topic(name), _) => reference::write_topic_named(into, name),
         _ => {}
     }

@@ -77,9 +77,9 @@ impl Inquiry {
             Self::Rule { .. } => Route::List(Kind::Rule),
             Self::Trigger { .. } => Route::List(Kind::Trigger),
             Self::Mapping { .. } => Route::List(Kind::Mapping),
-            Self::Obligations(_) => Route::Deliveries,
-            Self::Handover { .. } => Route::OnCall,
-            Self::Audit(_) | Self::Noise(_) => Route::Overview,
+            Self::Obligations(_) => Route::DELIVERIES,
+            Self::Handover { .. } => Route::ON_CALL,
+            Self::Audit(_) | Self::Noise(_) => Route::OVERVIEW,
         }
     }
 

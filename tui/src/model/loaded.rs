@@ -1,5 +1,7 @@
 //! A value read from the service: its age, the request in flight, and the last failure.
 
+use std::{any::Any, fmt};
+
 use crate::{client::Ticket, data::Failure, limits};
 
 #[derive(Clone, Debug)]
@@ -93,7 +95,7 @@ impl<T> Loaded<Vec<T>> {
     }
 }
 
-pub(crate) trait Slot {
+pub(crate) trait Slot: Any + fmt::Debug + Send {
     fn pending_ticket(&self) -> Option<Ticket>;
     fn failure(&self) -> Option<&Failure>;
     fn requested_ms(&self) -> i64;
@@ -106,7 +108,7 @@ pub(crate) trait Slot {
     fn reconnect(&mut self);
 }
 
-impl<T> Slot for Loaded<T> {
+impl<T: fmt::Debug + Send + 'static> Slot for Loaded<T> {
     fn pending_ticket(&self) -> Option<Ticket> {
         self.waiting
     }

@@ -2,7 +2,7 @@
 
 use super::Model;
 use crate::{
-    data::{Kind, Object},
+    data::{Kind, Object, Screen},
     document::{Link, format_duration},
     kind::response::{self, NotifiedReceiver, Progress},
     route::Route,
@@ -112,8 +112,7 @@ impl Model {
 
     pub(crate) fn has_countdown(&self) -> bool {
         match &self.page.route {
-            Route::OnCall
-            | Route::Overview
+            Route::Screen(Screen::OnCall | Screen::Overview)
             | Route::List(Kind::Response)
             | Route::Object(Kind::Response, _) => self.store.unanswered > 0,
             Route::Event(_) => {
@@ -127,7 +126,9 @@ impl Model {
 
     pub(crate) fn target_name(&self, kind: Kind) -> Option<String> {
         match (&self.page.route, self.link_at_cursor()) {
-            (Route::OnCall, Some(Link::Go(Route::Object(linked, name)))) if linked == kind => {
+            (Route::Screen(Screen::OnCall), Some(Link::Go(Route::Object(linked, name))))
+                if linked == kind =>
+            {
                 Some(name)
             }
             (route, _) if route.kind() == Some(kind) => self.resource_name(),

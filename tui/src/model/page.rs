@@ -1,5 +1,7 @@
 //! A page in the history: its route, cursor and state.
 
+use std::{any::Any, fmt};
+
 use bellwether_proto::v1;
 
 use super::{
@@ -7,7 +9,7 @@ use super::{
     form::Form,
     inquiry::{Inquiry, Outcome},
     list::List,
-    loaded::Loaded,
+    loaded::{Loaded, Slot},
     sort::Sort,
 };
 use crate::{
@@ -59,11 +61,11 @@ pub(crate) enum Content {
     None,
     Event {
         detail: Box<Loaded<v1::Event>>,
-        explanation: Loaded<v1::ExplainEventResponse>,
+        explanation: Box<Loaded<v1::ExplainEventResponse>>,
         tab: Tab,
     },
-    Delivery(Box<Loaded<v1::Delivery>>),
-    Shifts(Loaded<v1::ListShiftsResponse>),
+    /// The response that the page shows, a [`Loaded`] value.
+    Response(Box<dyn Slot>),
     Form(Box<Form>),
     Report(Box<Report>),
 }
@@ -75,6 +77,25 @@ pub(crate) struct Report {
     pub(crate) started_ms: i64,
     pub(crate) found: Loaded<Outcome>,
     pub(crate) progress: Option<Progress>,
+}
+
+impl Content {
+    /// Returns the response that the page shows, if it has this type.
+    pub(crate) fn response<T: fmt::Debug + Send + 'static>(&self) -> Option<&Loaded<T>> {
+        match self {
+            Self::Response(slot) => (&**slot as &dyn Any).downcast_ref(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn response_mut<T: fmt::Debug + Send + 'static>(
+        &mut self,
+    ) -> Option<&mut Loaded<T>> {
+        match self {
+            Self::Response(slot) => (&mut **slot as &mut dyn Any).downcast_mut(),
+            _ => None,
+        }
+    }
 }
 
 impl Model {
@@ -106,11 +127,9 @@ impl Page {
         let content = match route {
             Route::Event(_) => Content::Event {
                 detail: Box::default(),
-                explanation: Loaded::default(),
+                explanation: Box::default(),
                 tab: Tab::Details,
             },
-            Route::Delivery(_) => Content::Delivery(Box::default()),
-            Route::Object(Kind::Schedule, _) => Content::Shifts(Loaded::default()),
             _ => Content::None,
         };
         let mut list = List::default();

@@ -12,7 +12,7 @@ use super::{
     store::Store,
 };
 use crate::{
-    data::{EventRow, Kind, Object},
+    data::{EventRow, Kind, Object, Screen},
     kind::{
         self, Cell, Column, ColumnHead, FieldKind, Key, LastHour, RenderContext, destination,
         response,
@@ -323,7 +323,7 @@ impl Table for Window<'_> {
 impl Store {
     pub(crate) fn table_for_route(&self, route: &Route) -> Option<Box<dyn Table + '_>> {
         Some(match route {
-            Route::Events => Box::new(Window(self)),
+            Route::Screen(Screen::Events) => Box::new(Window(self)),
             Route::List(kind) => Box::new(LoadedRows {
                 store: self,
                 rows: self.resources(*kind).rows(),
@@ -344,7 +344,7 @@ impl Store {
                 searched: |_| Vec::new(),
                 is_filtered: false,
             }),
-            Route::Deliveries => Box::new(LoadedRows {
+            Route::Screen(Screen::Deliveries) => Box::new(LoadedRows {
                 store: self,
                 rows: self.deliveries.rows(),
                 columns: kind::DELIVERIES,
@@ -401,7 +401,7 @@ impl Model {
     /// Returns the rows of this screen. `list` is passed separately because it was moved out of its
     /// page.
     pub(super) fn rows_of_list(&self, list: &List) -> Box<dyn Rows + '_> {
-        if self.page.route == Route::Events {
+        if self.page.route == Route::EVENTS {
             return Box::new(EventRows(self));
         }
         let source = self.source(list);
@@ -419,7 +419,7 @@ impl Model {
     /// moved out of its page.
     pub(super) fn arrange_rows(&mut self, list: &List) {
         let source = self.source(list);
-        if self.page.route == Route::Events
+        if self.page.route == Route::EVENTS
             || matches!(&self.arranged, Some(arranged) if arranged.source == source)
         {
             return;

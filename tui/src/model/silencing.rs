@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Model, field::TextField, page::Content};
 use crate::{
     client::Ticket,
-    data::{GroupedEvents, Kind, when},
+    data::{GroupedEvents, Kind, Screen, when},
     limits,
     route::Route,
     text,
@@ -292,7 +292,7 @@ impl Model {
     pub(crate) fn silence_scopes(&self) -> Vec<SilenceScope> {
         match &self.page.route {
             Route::EventGroups { .. } => self.group_scopes(),
-            Route::Events | Route::Event(_) => self.event_scopes(),
+            Route::Screen(Screen::Events) | Route::Event(_) => self.event_scopes(),
             _ => Vec::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Model, store::Store};
 use crate::{
-    data::{EventKey, EventOrder},
+    data::{EventKey, EventOrder, Screen},
     kind::ColumnHead,
     limits,
     route::Route,
@@ -73,12 +73,12 @@ impl Sort {
 fn is_fully_loaded(store: &Store, route: &Route) -> bool {
     match route {
         Route::List(kind) => store.resources(*kind).rows().len() < limits::HELD_RESOURCES,
-        Route::Deliveries => store.deliveries_next.is_empty(),
+        Route::Screen(Screen::Deliveries) => store.deliveries_next.is_empty(),
         Route::EventGroups { .. } => store
             .loaded_groups()
             .is_some_and(|it| i64::try_from(it.rows.len()).unwrap_or(i64::MAX) >= it.group_count),
         // Sorted by the service.
-        Route::Events => true,
+        Route::Screen(Screen::Events) => true,
         _ => false,
     }
 }
@@ -122,7 +122,7 @@ impl Model {
 
     pub(crate) fn set_sort(&mut self, sort: Sort) -> Result<Sort, &'static str> {
         match self.page.route {
-            Route::Events => match sort.event_order() {
+            Route::EVENTS => match sort.event_order() {
                 // The service's default order needs no sort key, and the list can be followed live.
                 Some(order) if order == EventOrder::default() => {
                     self.page.list.sort = None;
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn sorting_cycles_through_every_column_in_both_orders() {
         let lists = Kind::ALL.iter().map(|kind| Route::List(*kind));
-        for route in lists.chain([Route::Deliveries]) {
+        for route in lists.chain([Route::DELIVERIES]) {
             let columns = sortable_columns(&Store::new(), &route);
             let first = Sort::by_column(columns[0]);
             let mut seen = vec![first];

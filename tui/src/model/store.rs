@@ -10,7 +10,7 @@ use super::{
     loaded::{Loaded, Slot},
 };
 use crate::{
-    data::{ChartData, Failure, GroupedEvents, Kind, Object},
+    data::{ChartData, Failure, GroupedEvents, Kind, Object, Screen},
     kind::response,
     limits,
     route::Route,
@@ -70,7 +70,7 @@ impl Store {
         let all_deliveries: &dyn Slot = &self.all_deliveries;
         let figures = self.count_slots(route).into_iter().chain([all_deliveries]);
         let counted_ms = figures.map(Slot::requested_ms).min();
-        *route != Route::OnCall
+        *route != Route::ON_CALL
             && changed_ms.saturating_add(limits::SETTLED_MS) < at_ms
             && counted_ms.is_none_or(|counted_ms| changed_ms < counted_ms)
     }
@@ -169,14 +169,14 @@ impl Store {
     /// page.
     pub(crate) fn loaded_slots(&self, route: &Route) -> Vec<&dyn Slot> {
         match route {
-            Route::Overview => vec![&self.overview],
-            Route::OnCall => {
+            Route::Screen(Screen::Overview) => vec![&self.overview],
+            Route::Screen(Screen::OnCall) => {
                 let kinds = [Kind::Response, Kind::Schedule];
                 kinds.map(|kind| self.resources(kind) as &dyn Slot).to_vec()
             }
             Route::List(kind) | Route::Object(kind, _) => vec![self.resources(*kind)],
             Route::EventGroups { .. } => vec![&self.event_groups],
-            Route::Deliveries => vec![&self.deliveries],
+            Route::Screen(Screen::Deliveries) => vec![&self.deliveries],
             _ => Vec::new(),
         }
     }
@@ -185,10 +185,12 @@ impl Store {
     /// counting is slow.
     pub(crate) fn count_slots(&self, route: &Route) -> Vec<&dyn Slot> {
         match route {
-            Route::Overview => vec![&self.wall],
+            Route::Screen(Screen::Overview) => vec![&self.wall],
             // If the console holds all rows, it counts them itself.
-            Route::Events if !self.events.next.is_empty() => vec![&self.events.total],
-            Route::Deliveries => vec![&self.delivery_counts],
+            Route::Screen(Screen::Events) if !self.events.next.is_empty() => {
+                vec![&self.events.total]
+            }
+            Route::Screen(Screen::Deliveries) => vec![&self.delivery_counts],
             Route::List(Kind::Destination) => vec![&self.last_hour],
             _ => Vec::new(),
         }
@@ -224,7 +226,7 @@ impl Store {
 
     pub(crate) fn failure(&self, route: &Route) -> Option<&Failure> {
         match route {
-            Route::Events => self.events.failure.as_ref(),
+            Route::Screen(Screen::Events) => self.events.failure.as_ref(),
             route => {
                 let mut slots = self.loaded_slots(route).into_iter();
                 slots.find_map(Slot::failure)
@@ -234,7 +236,7 @@ impl Store {
 
     pub(crate) fn is_loaded(&self, route: &Route) -> bool {
         match route {
-            Route::Events => self.events.loaded,
+            Route::Screen(Screen::Events) => self.events.loaded,
             route => self.loaded_slots(route).into_iter().all(Slot::is_loaded),
         }
     }

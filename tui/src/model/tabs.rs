@@ -73,10 +73,10 @@ fn all_tabs(model: &Model) -> Vec<Tab> {
     let unanswered = i64::try_from(model.store.unanswered).unwrap_or(0);
     let unanswered = count("", unanswered);
     let rows = [
-        ('1', Route::Overview, (None, false)),
+        ('1', Route::OVERVIEW, (None, false)),
         (
             '2',
-            Route::Events,
+            Route::EVENTS,
             (count("", listed.unwrap_or(open.into())), false),
         ),
         ('3', Route::List(Kind::Trigger), (None, false)),
@@ -86,10 +86,10 @@ fn all_tabs(model: &Model) -> Vec<Tab> {
             (count("✗", failing.unwrap_or(0)), true),
         ),
         ('5', Route::List(Kind::Rule), (None, false)),
-        ('6', Route::Deliveries, deliveries),
+        ('6', Route::DELIVERIES, deliveries),
         ('7', Route::List(Kind::Client), (None, false)),
-        ('8', Route::OnCall, (unanswered, true)),
-        ('9', Route::Reference, (None, false)),
+        ('8', Route::ON_CALL, (unanswered, true)),
+        ('9', Route::REFERENCE, (None, false)),
         ('0', Route::List(Kind::Silence), (count("", quiet), false)),
     ];
     let tabs = rows.into_iter().map(|(key, route, (badge, is_bad))| Tab {
@@ -108,8 +108,8 @@ pub(crate) fn has_tab_line(model: &Model) -> bool {
 
 pub(crate) fn current_route(model: &Model) -> Route {
     let route = model.page.home_route();
-    if Route::ON_CALL.iter().any(|(_, tab)| *tab == route) {
-        return Route::OnCall;
+    if Route::ON_CALL_TABS.iter().any(|(_, tab)| *tab == route) {
+        return Route::ON_CALL;
     }
     route
 }

@@ -32,14 +32,19 @@ mod views;
 
 pub(crate) use completion::completions;
 
+use std::fmt;
+
 use super::{
     Model, document,
+    loaded::Loaded,
     message::{Effect, Msg},
     page::Content,
-    reply_purpose::ReplyPurpose,
+    reply::{Reply, ReplyHandler},
+    write::Write,
 };
 use crate::{
-    client::{Call, Command, Ticket},
+    client::{Call, CallResult, Command, Ticket, parse_empty},
+    data::Failure,
     limits,
     route::Route,
     theme::Token,
@@ -47,44 +52,43 @@ use crate::{
 
 /// Handles a message. [`adjust_cursors`] must follow before the model is drawn.
 pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
-    let mut effects = Vec::new();
     model.touched = true;
     let is_present = matches!(
         msg,
         Msg::Key(_) | Msg::Paste(_) | Msg::Resumed | Msg::Edited(..)
     );
     if is_present && !model.is_plain {
-        attention::set_focus(model, true, &mut effects);
+        attention::set_focus(model, true);
     }
     match msg {
         Msg::Act(action) => model.follow.push_back(action),
-        Msg::Mouse(event) => mouse::handle_mouse(model, event, &mut effects),
-        Msg::Find(target) => overlays::open_target(model, target, &mut effects),
+        Msg::Mouse(event) => mouse::handle_mouse(model, event),
+        Msg::Find(target) => overlays::open_target(model, target),
         Msg::Choose(ids, mark) => navigate::choose_row(model, ids, mark),
         Msg::Line(at) => model.page.reading.cursor = at,
         Msg::Fill(index, text) => forms::fill_from_text(model, index, &text),
-        Msg::Key(key) => keys::handle_key_press(model, key, &mut effects),
+        Msg::Key(key) => keys::handle_key_press(model, key),
         Msg::Paste(text) => keys::handle_paste(model, &text),
         Msg::Resize(columns, rows) => model.size = (columns, rows),
-        Msg::Server(item) => server_update::handle_server_update(model, item, &mut effects),
-        Msg::Tick => handle_tick(model, &mut effects),
-        Msg::Edited(edit, result) => forms::handle_edited(model, edit, result, &mut effects),
+        Msg::Server(item) => server_update::handle_server_update(model, item),
+        Msg::Tick => handle_tick(model),
+        Msg::Edited(edit, result) => forms::handle_edited(model, edit, result),
         Msg::Background(background) => model.background = Some(background),
         Msg::Focus(is_focused) => {
             model.touched = false;
-            attention::set_focus(model, is_focused, &mut effects);
+            attention::set_focus(model, is_focused);
         }
         Msg::NotOpened(reason) => model.show_notice(Token::Bad, reason),
         Msg::ProgramEnded(output) => outside::show_output(model, &output),
         Msg::Resumed => {}
     }
     if let Some(at) = model.custom_command.take() {
-        outside::run_command(model, at, &mut effects);
+        outside::run_command(model, at);
     }
     while let Some(action) = model.follow.pop_front() {
-        run::run_action(model, action, &mut effects);
+        run::run_action(model, action);
     }
-    effects
+    std::mem::take(&mut model.effects)
 }
 
 /// Merges received data and adjusts all cursors.
@@ -102,7 +106,7 @@ pub(crate) fn adjust_cursors(model: &mut Model) {
         list.restore_selection(&*rows, height.saturating_sub(1), model.now_ms);
         drop(rows);
         list.follows = follows;
-        if model.page.route == Route::Events {
+        if model.page.route == Route::EVENTS {
             model.store.settle_coverage(list.top);
         }
         model.page.list = list;
@@ -123,7 +127,7 @@ pub(crate) fn adjust_cursors(model: &mut Model) {
     model.sync_row_details();
 }
 
-fn handle_tick(model: &mut Model, effects: &mut Vec<Effect>) {
+fn handle_tick(model: &mut Model) {
     // As time passes, a redraw is needed only for countdowns, elapsed times and ages.
     model.touched = model.counts_seconds() || model.shows_ages();
     model.touched |= model.is_response_overdue();
@@ -137,48 +141,104 @@ fn handle_tick(model: &mut Model, effects: &mut Vec<Effect>) {
         model.touched = true;
     }
     if model.is_connected() && model.refresh_at_ms().is_some_and(|at| at <= model.now_ms) {
-        read::refresh_page(model, effects);
+        read::refresh_page(model);
     }
     if model.tabs_at_ms().is_some_and(|at| at <= model.now_ms) {
-        read::read_tab_counts(model, effects);
+        read::read_tab_counts(model);
     }
     if model
         .next_shown_end_ms()
         .is_some_and(|at| at <= model.now_ms)
     {
-        read::refresh_page(model, effects);
+        read::refresh_page(model);
     }
     if model.total_due_ms().is_some_and(|at| at <= model.now_ms) {
-        read::count_events(model, effects);
+        read::count_events(model);
     }
-    forms::check_if_due(model, effects);
-    forms::preview_if_due(model, effects);
-    read::count_if_due(model, effects);
-    read::read_row_details_if_due(model, effects);
-    read::read_coverage_if_due(model, effects);
-    attention::handle_tick(model, effects);
+    forms::check_if_due(model);
+    forms::preview_if_due(model);
+    read::count_if_due(model);
+    read::read_row_details_if_due(model);
+    read::read_coverage_if_due(model);
+    attention::handle_tick(model);
     if model.cycle.is_some_and(|at| at <= model.now_ms) {
         model.cycle = Some(model.now_ms.saturating_add(limits::CYCLE_MS));
-        screen::cycle_chart_period(model, effects);
+        screen::cycle_chart_period(model);
     }
 }
 
 /// Makes a read-only call, or the next call of a confirmed bulk change.
-fn call(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) -> Ticket {
+fn call(model: &mut Model, call: Call, handler: impl ReplyHandler) -> Ticket {
     debug_assert!(!call.is_write() || model.bulk_mut().is_some());
-    send_call(model, call, then, effects)
+    send_call(model, call, Reply::Other(Box::new(handler)))
 }
 
-fn send_call(
+fn send_call(model: &mut Model, call: Call, reply: Reply) -> Ticket {
+    let ticket = model.ticket();
+    model.pending.insert(ticket, reply);
+    model.send(Command::Call(ticket, call));
+    ticket
+}
+
+/// Sends a write that the operator has confirmed or can undo.
+fn send_write(model: &mut Model, call: Call, write: Box<Write>) {
+    if !model.is_connected() {
+        return model.show_notice(Token::Bad, "not connected; nothing was changed");
+    }
+    let parse = call.parse_outcome.unwrap_or(parse_empty);
+    let ticket = send_call(model, call, Reply::Write(write, parse));
+    if let Some(form) = model.page.form_mut() {
+        form.waiting = Some(ticket);
+    }
+    model.page.list.marks.clear();
+    model.show_notice(Token::Dim, "…");
+}
+
+/// Reads a value into a slot. The response is dropped if the slot waits for another one by then.
+fn load<T: PartialEq + 'static>(
     model: &mut Model,
     call: Call,
-    then: ReplyPurpose,
-    effects: &mut Vec<Effect>,
-) -> Ticket {
-    let ticket = model.ticket();
-    model.pending.insert(ticket, then);
-    effects.push(Effect::Send(Command::Call(ticket, call)));
-    ticket
+    slot: fn(&mut Model) -> &mut Loaded<T>,
+    parse: fn(CallResult) -> Result<T, Failure>,
+) {
+    let ticket = self::call(model, call, move |model, ticket, answer| {
+        let now_ms = model.now_ms;
+        let loaded = slot(model);
+        loaded.waiting == Some(ticket) && loaded.record(parse(answer), now_ms)
+    });
+    let now_ms = model.now_ms;
+    slot(model).request(ticket, now_ms);
+}
+
+/// Reads a value for the page on the screen, which may be in the history by the time of the
+/// response.
+fn load_for_page<T: PartialEq + 'static>(
+    model: &mut Model,
+    call: Call,
+    parse: fn(CallResult) -> Result<T, Failure>,
+    slot: fn(&mut Content) -> Option<&mut Loaded<T>>,
+) {
+    let ticket = self::call(model, call, move |model, ticket, answer| {
+        let now_ms = model.now_ms;
+        let loaded = model.waiting_slot(ticket, slot);
+        loaded.is_some_and(|loaded| loaded.record(parse(answer), now_ms))
+    });
+    if let Some(loaded) = slot(&mut model.page.content) {
+        loaded.request(ticket, model.now_ms);
+    }
+}
+
+/// Reads the response that the page on the screen shows.
+fn load_response<T: PartialEq + fmt::Debug + Send + 'static>(
+    model: &mut Model,
+    call: Call,
+    parse: fn(CallResult) -> Result<T, Failure>,
+) {
+    let content = &mut model.page.content;
+    if content.response::<T>().is_none() {
+        *content = Content::Response(Box::new(Loaded::<T>::default()));
+    }
+    load_for_page(model, call, parse, Content::response_mut);
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl Model {
     /// Returns the view that the list shows: the chosen view if the list still matches it, else the
     /// first view that it matches.
     pub(crate) fn view(&self) -> Option<View> {
-        if self.page.route != Route::Events {
+        if self.page.route != Route::EVENTS {
             return None;
         }
         let list = &self.page.list;

@@ -89,7 +89,7 @@ fn source_from_group(field: &str, group: &EventGroup, total: i64, or_more: bool)
         .into_iter()
         .find(|severity| group.count_by_severity.contains_key(severity.as_str_name()));
     FrequentSource {
-        link: Some(Link::List(Route::Events, print_condition(field, &value))),
+        link: Some(Link::List(Route::EVENTS, print_condition(field, &value))),
         name: value,
         count: group.count.unwrap_or_default().into(),
         or_more,
@@ -117,7 +117,7 @@ fn frequent_rules(counted: &ChartData) -> Vec<FrequentSource> {
             or_more: false,
             total,
             token: Token::Info,
-            link: Some(Link::Go(Route::Object(Kind::Rule, one.name.clone()))),
+            link: Some(Link::object(Kind::Rule, &one.name)),
         });
     rows.collect()
 }

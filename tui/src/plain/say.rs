@@ -46,7 +46,7 @@ pub(super) fn page_title(model: &Model) -> String {
 pub(super) fn page_state(model: &Model) -> Vec<String> {
     let mut words = Vec::new();
     let list = &model.page.list;
-    if model.page.route == Route::Events {
+    if model.page.route == Route::EVENTS {
         let events = &model.store.events;
         let which = if events.filter.open_only {
             "open only"

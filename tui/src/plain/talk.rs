@@ -376,7 +376,7 @@ impl Dialogue {
             return false;
         }
         if model.page.route.is_list() {
-            let held = model.store.events.paused && model.page.route == Route::Events;
+            let held = model.store.events.paused && model.page.route == Route::EVENTS;
             return !held && self.printed.has_changes(model, &self.numbered);
         }
         let is_watched = matches!(model.page.route, Route::Event(_) | Route::Delivery(_));
@@ -404,7 +404,7 @@ fn page_key(model: &Model) -> String {
         Content::Event { tab, .. } => format!("{tab:?}"),
         Content::Report(report) => format!("{}{}", report.title, report.started_ms),
         Content::Form(form) => form.title(),
-        Content::None | Content::Delivery(_) | Content::Shifts(_) => String::new(),
+        Content::None | Content::Response(_) => String::new(),
     };
     let route = &model.page.route;
     format!(

@@ -19,7 +19,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         area.y += 1;
         area.height = area.height.saturating_sub(1);
     }
-    if model.page.route == Route::OnCall {
+    if model.page.route == Route::ON_CALL {
         list::tabs::draw_on_call_tabs(&model.page.route, pen, (area.x + 1, area.y));
         area.y += 1;
         area.height = area.height.saturating_sub(1);

@@ -1,5 +1,6 @@
 //! Draws the frame around every page: the header, the connection's state and the hints.
 
+use bellwether_proto::v1;
 use ratatui::layout::Rect;
 
 use super::pen::Pen;
@@ -80,8 +81,8 @@ pub(crate) fn breadcrumbs(model: &Model) -> Vec<String> {
 fn shown_name(model: &Model) -> Option<String> {
     match (&model.page.route, &model.page.content) {
         (_, Content::Event { detail, .. }) => Some(detail.value.as_ref()?.name.clone()),
-        (_, Content::Delivery(delivery)) => {
-            let delivery = delivery.value.as_ref()?;
+        (Route::Delivery(_), content) => {
+            let delivery = content.response::<v1::Delivery>()?.value.as_ref()?;
             let event = EventCell::from_delivery(delivery, &model.host_field).title();
             let gap = if event.is_empty() { "" } else { " " };
             Some(format!("{event}{gap}to {}", delivery.destination_name))

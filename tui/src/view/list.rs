@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
-    data::Failure,
+    data::{Failure, Screen},
     document,
     kind::{self, Cell, ColumnHead, HOST, Presence},
     limits,
@@ -229,7 +229,7 @@ fn draw_title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
         words.push(format!("/{}", list.filter));
     }
     // Only in this order do new rows appear at the top.
-    let is_newest_first = model.page.route == Route::Events && list.sort.is_none();
+    let is_newest_first = model.page.route == Route::EVENTS && list.sort.is_none();
     if list.came > 0 && is_newest_first {
         let came = text::group_digits(saturating_i64(list.came));
         words.push(model.expand_keys(&format!("▲ {came} new, ‹top› shows them")));
@@ -238,13 +238,13 @@ fn draw_title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
         words.push(model.expand_keys(&format!("▲ {newer} new, ‹top› shows them")));
     }
     let mut token = Token::Dim;
-    if model.page.route == Route::Events {
+    if model.page.route == Route::EVENTS {
         token = describe_live(model, &mut words);
     }
     if let Route::EventGroups { filter, .. } = &model.page.route {
         token = describe_groups(model, filter, &mut words);
     }
-    if matches!(model.page.route, Route::Events | Route::Deliveries) && !list.filter.is_empty() {
+    if matches!(model.page.route, Route::EVENTS | Route::DELIVERIES) && !list.filter.is_empty() {
         let warnings = &model.store.filter_warnings;
         if let Some(warning) = warnings.first() {
             token = Token::Bad;
@@ -264,7 +264,7 @@ fn draw_title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
 }
 
 fn filter_feedback(model: &Model, text: &str) -> Option<(Token, String)> {
-    if model.page.route != Route::Events || text.trim().is_empty() {
+    if model.page.route != Route::EVENTS || text.trim().is_empty() {
         return None;
     }
     if let Err(error) = filter::parse_event_filter(text, &model.filter_reader()) {
@@ -345,10 +345,10 @@ fn describe_groups(model: &Model, filter: &str, words: &mut Vec<String>) -> Toke
 fn format_count(model: &Model, rows: &dyn Rows) -> String {
     let held = rows.len();
     match (model.has_more(), model.store.events.total.value) {
-        (true, Some(total)) if model.page.route == Route::Events => {
+        (true, Some(total)) if model.page.route == Route::EVENTS => {
             text::group_digits(total.into())
         }
-        (true, _) if model.page.route == Route::Deliveries => delivery_total(model)
+        (true, _) if model.page.route == Route::DELIVERIES => delivery_total(model)
             .unwrap_or_else(|| format!("{}+", text::group_digits(saturating_i64(held)))),
         (true, _) => format!("{}+", text::group_digits(saturating_i64(held))),
         (false, _) => text::group_digits(saturating_i64(held)),
@@ -415,7 +415,7 @@ fn is_invalid(model: &Model, text: &str) -> bool {
 }
 
 fn first_steps(model: &Model) -> String {
-    if model.page.route != Route::Events {
+    if model.page.route != Route::EVENTS {
         return model.expand_keys(first_step(&model.page.route));
     }
     let steps = model.first_steps();
@@ -446,7 +446,7 @@ fn first_step(route: &Route) -> &'static str {
             "No events to count.\n\n\
         ‹open_only› also counts closed ones; ‹back› returns to the list."
         }
-        Route::Deliveries => {
+        Route::Screen(Screen::Deliveries) => {
             "No deliveries yet.\n\nEach message on its way to a destination is shown here, with \
              every attempt.\n‹test_destination› in Destinations (‹go_destinations›) sends a test \
         message."

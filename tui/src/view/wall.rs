@@ -210,12 +210,12 @@ impl WallView<'_> {
                 let words = text::fit_to_width(&words, status);
                 spans.push(pen.span(token, &format!("  {words}")));
                 pen.widget(Line::from(spans), line);
-                Link::Go(Route::Object(Kind::Response, one.name().to_owned()))
+                Link::object(Kind::Response, one.name())
             } else {
                 let count = text::group_digits(i64::try_from(more).unwrap_or(i64::MAX));
                 let words = format!("   and {count} more awaiting a response");
                 pen.draw_text(area.x, y, area.width.into(), Token::Dim, &words);
-                Link::Go(Route::OnCall)
+                Link::Go(Route::ON_CALL)
             };
             if self.is_at_cursor(&link) {
                 pen.row(line, y, Token::Selected);

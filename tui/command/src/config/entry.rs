@@ -4,6 +4,24 @@ use toml::Value;
 
 use super::{Settings, value};
 
+/// Defines a setting that is stored in a field: its key, the field, and its parser with further
+/// arguments, if any.
+macro_rules! set {
+    ($key:literal => Some($($field:ident).+): $parse:path $(, $argument:expr)*) => {
+        Setting::new($key, |settings, value| {
+            settings.$($field).+ = Some($parse(value $(, $argument)*)?);
+            Ok(())
+        })
+    };
+    ($key:literal => $($field:ident).+: $parse:path $(, $argument:expr)*) => {
+        Setting::new($key, |settings, value| {
+            settings.$($field).+ = $parse(value $(, $argument)*)?;
+            Ok(())
+        })
+    };
+}
+pub(super) use set;
+
 #[derive(Debug)]
 pub(crate) struct Setting {
     /// The key in the file; `a.b` is `b` in section `[a]`.

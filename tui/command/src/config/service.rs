@@ -5,7 +5,7 @@ mod oidc;
 mod smtp;
 mod unit;
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, str::FromStr, sync::Arc, time::Duration};
 
 use bellwether_backend::{
     config::{
@@ -25,7 +25,7 @@ use bellwether_process::plain_file;
 
 use super::{
     ConfigError, ConfiguredValue, Part, SettingSource,
-    entry::Setting,
+    entry::{Setting, set},
     value::{self, Read},
 };
 
@@ -79,108 +79,44 @@ pub(crate) struct MetricsSettings {
 }
 
 pub(super) const SETTINGS: &[Setting] = &[
-    Setting::new("tenant", |settings, value| {
-        settings.service.shared.tenant = unit::parse_tenant(value)?;
-        Ok(())
-    }),
-    Setting::new("link_base", |settings, value| {
-        settings.service.link_base = unit::text_or_empty(value)?;
-        Ok(())
-    }),
+    set!("tenant" => service.shared.tenant: unit::parse_tenant),
+    set!("link_base" => service.link_base: unit::text_or_empty),
     Setting::new("link_template", |settings, value| {
         let template = unit::text_or_empty(value)?;
         Config::check_link_template(&template)?;
         settings.service.link_template = template;
         Ok(())
     }),
-    Setting::new("link_lifetime", |settings, value| {
-        settings.service.link_lifetime = unit::parse_duration(value)?;
-        Ok(())
-    }),
+    set!("link_lifetime" => service.link_lifetime: unit::parse_duration),
     Setting::new("templates", |settings, value| {
         settings.service.shared.templates = Arc::new(unit::parse_templates(value)?);
         Ok(())
     }),
-    Setting::new("store.cache_size", |settings, value| {
-        settings.service.store.cache_bytes = unit::parse_size(value)?;
-        Ok(())
-    }),
-    Setting::new("store.free_space_floor", |settings, value| {
-        settings.service.store.free_space_floor_bytes = unit::parse_size(value)?;
-        Ok(())
-    }),
-    Setting::new("store.url", |settings, value| {
-        settings.service.database.url = database::parse_url(value)?;
-        Ok(())
-    }),
-    Setting::new("store.password", |settings, value| {
-        // The value is not repeated in the error: it may be most of a password.
-        let password = value::parse_text(value).ok().ok_or("expected a string")?;
-        settings.service.database.password = Some(Secret::new(password));
-        Ok(())
-    })
-    .with_secrecy(),
-    Setting::new("store.schema", |settings, value| {
-        settings.service.database.schema = Some(database::parse_schema(value)?);
-        Ok(())
-    }),
-    Setting::new("store.node_name", |settings, value| {
-        settings.service.database.node_name = Some(value::parse_text(value)?);
-        Ok(())
-    }),
-    Setting::new("store.secret_key_file", |settings, value| {
-        settings.service.database.secret_key_file = Some(value::parse_path(value)?);
-        Ok(())
-    }),
+    set!("store.cache_size" => service.store.cache_bytes: unit::parse_size),
+    set!("store.free_space_floor" => service.store.free_space_floor_bytes: unit::parse_size),
+    set!("store.url" => service.database.url: database::parse_url),
+    set!("store.password" => Some(service.database.password): parse_password).with_secrecy(),
+    set!("store.schema" => Some(service.database.schema): database::parse_schema),
+    set!("store.node_name" => Some(service.database.node_name): value::parse_text),
+    set!("store.secret_key_file" => Some(service.database.secret_key_file): value::parse_path),
     Setting::new("store.connections", |settings, value| {
         let bounds = STORE_CONNECTIONS_APART + 1..=STORE_CONNECTIONS_MAX;
         settings.service.database.connections = Some(unit::parse_number(value, bounds)?);
         Ok(())
     }),
-    Setting::new("store.require_standby", |settings, value| {
-        settings.service.database.require_standby = value::parse_flag(value)?;
-        Ok(())
-    }),
-    Setting::new("lifetime.info_age_max", |settings, value| {
-        settings.service.shared.info_age_max = unit::parse_retention(value, true)?;
-        Ok(())
-    }),
-    Setting::new("lifetime.warning_age_max", |settings, value| {
-        settings.service.shared.warning_age_max = unit::parse_retention(value, true)?;
-        Ok(())
-    }),
-    Setting::new("lifetime.error_age_max", |settings, value| {
-        settings.service.shared.error_age_max = unit::parse_retention(value, true)?;
-        Ok(())
-    }),
-    Setting::new("lifetime.retention", |settings, value| {
-        settings.service.shared.event_retention = unit::parse_retention(value, true)?;
-        Ok(())
-    }),
-    Setting::new("release.together_from", |settings, value| {
-        settings.service.shared.together_from = unit::parse_number(value, 0..=TOGETHER_FROM_MAX)?;
-        Ok(())
-    }),
-    Setting::new("delivery.schedule", |settings, value| {
-        settings.service.delivery.schedule = parse_schedule(value)?;
-        Ok(())
-    }),
-    Setting::new("delivery.page_schedule", |settings, value| {
-        settings.service.delivery.page_schedule = parse_schedule(value)?;
-        Ok(())
-    }),
-    Setting::new("delivery.jitter", |settings, value| {
-        settings.service.delivery.jitter = unit::parse_fraction(value)?;
-        Ok(())
-    }),
-    Setting::new("delivery.connect_timeout", |settings, value| {
-        settings.service.delivery.connect_timeout = unit::parse_positive_duration(value)?;
-        Ok(())
-    }),
-    Setting::new("delivery.timeout", |settings, value| {
-        settings.service.delivery.timeout = unit::parse_positive_duration(value)?;
-        Ok(())
-    }),
+    set!("store.require_standby" => service.database.require_standby: value::parse_flag),
+    set!("lifetime.info_age_max" => service.shared.info_age_max: unit::parse_retention, true),
+    set!("lifetime.warning_age_max" => service.shared.warning_age_max: unit::parse_retention, true),
+    set!("lifetime.error_age_max" => service.shared.error_age_max: unit::parse_retention, true),
+    set!("lifetime.retention" => service.shared.event_retention: unit::parse_retention, true),
+    set!("release.together_from" => service.shared.together_from:
+        unit::parse_number, 0..=TOGETHER_FROM_MAX),
+    set!("delivery.schedule" => service.delivery.schedule: parse_schedule),
+    set!("delivery.page_schedule" => service.delivery.page_schedule: parse_schedule),
+    set!("delivery.jitter" => service.delivery.jitter: unit::parse_fraction),
+    set!("delivery.connect_timeout" => service.delivery.connect_timeout:
+        unit::parse_positive_duration),
+    set!("delivery.timeout" => service.delivery.timeout: unit::parse_positive_duration),
     Setting::new("delivery.mail_answer_timeout", |settings, value| {
         let timeout = unit::parse_positive_duration(value)?;
         if timeout > MAIL_ANSWER_TIMEOUT_MAX {
@@ -191,40 +127,15 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.delivery.mail_answer_timeout = timeout;
         Ok(())
     }),
-    Setting::new("delivery.max_in_flight", |settings, value| {
-        settings.service.delivery.max_in_flight = unit::parse_number(value, 1..=IN_FLIGHT_MAX)?;
-        Ok(())
-    }),
-    Setting::new(
-        "delivery.max_in_flight_per_destination",
-        |settings, value| {
-            settings.service.delivery.max_in_flight_per_destination =
-                unit::parse_number(value, 1..=64)?;
-            Ok(())
-        },
-    ),
-    Setting::new("delivery.pause_after", |settings, value| {
-        settings.service.delivery.pause_after = unit::parse_positive_duration(value)?;
-        Ok(())
-    }),
-    Setting::new("delivery.retention", |settings, value| {
-        settings.service.shared.delivery_retention = unit::parse_retention(value, false)?;
-        Ok(())
-    }),
-    Setting::new("audit.retention", |settings, value| {
-        settings.service.shared.audit_retention = unit::parse_retention(value, false)?;
-        Ok(())
-    }),
-    Setting::new("egress.allow", |settings, value| {
-        settings.service.egress.allow = unit::parse_list(value, |item| {
-            value::parse_from_str(item, "a network such as \"10.0.0.0/8\"")
-        })?;
-        Ok(())
-    }),
-    Setting::new("egress.allow_names", |settings, value| {
-        settings.service.egress.allow_names = unit::parse_list(value, value::parse_text)?;
-        Ok(())
-    }),
+    set!("delivery.max_in_flight" => service.delivery.max_in_flight:
+        unit::parse_number, 1..=IN_FLIGHT_MAX),
+    set!("delivery.max_in_flight_per_destination" => service.delivery.max_in_flight_per_destination:
+        unit::parse_number, 1..=64),
+    set!("delivery.pause_after" => service.delivery.pause_after: unit::parse_positive_duration),
+    set!("delivery.retention" => service.shared.delivery_retention: unit::parse_retention, false),
+    set!("audit.retention" => service.shared.audit_retention: unit::parse_retention, false),
+    set!("egress.allow" => service.egress.allow: parse_networks),
+    set!("egress.allow_names" => service.egress.allow_names: unit::parse_list, value::parse_text),
     Setting::new("egress.ca_file", |settings, value| {
         settings.service.egress.authorities = parse_authorities(&unit::text_or_empty(value)?)?;
         Ok(())
@@ -235,24 +146,15 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.egress.proxy = proxy.transpose()?;
         Ok(())
     }),
-    Setting::new("egress.proxy_by_name", |settings, value| {
-        settings.service.egress.proxy_by_name = value::parse_flag(value)?;
-        Ok(())
-    }),
+    set!("egress.proxy_by_name" => service.egress.proxy_by_name: value::parse_flag),
     Setting::new("egress.no_proxy", |settings, value| {
         let hosts = unit::parse_list(value, value::parse_text)?;
         let hosts = hosts.iter().map(String::as_str);
         settings.service.egress.no_proxy = NoProxy::parse(hosts)?;
         Ok(())
     }),
-    Setting::new("smtp.host", |settings, value| {
-        settings.service.smtp.host = Some(value::parse_text(value)?);
-        Ok(())
-    }),
-    Setting::new("smtp.port", |settings, value| {
-        settings.service.smtp.port = Some(unit::parse_number(value, 1..=u16::MAX)?);
-        Ok(())
-    }),
+    set!("smtp.host" => Some(service.smtp.host): value::parse_text),
+    set!("smtp.port" => Some(service.smtp.port): unit::parse_number, 1..=u16::MAX),
     Setting::new("smtp.security", |settings, value| {
         let words = [
             ("tls", SmtpSecurity::Tls),
@@ -262,27 +164,15 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.smtp.security = Some(value::one_of_names(value, &words)?);
         Ok(())
     }),
-    Setting::new("smtp.from", |settings, value| {
-        settings.service.smtp.from = Some(value::parse_text(value)?);
-        Ok(())
-    }),
+    set!("smtp.from" => Some(service.smtp.from): value::parse_text),
     Setting::new("smtp.hello", |settings, value| {
         let name = unit::text_or_empty(value)?;
         SmtpConfig::check_hello(&name)?;
         settings.service.smtp.hello = name;
         Ok(())
     }),
-    Setting::new("smtp.user", |settings, value| {
-        settings.service.smtp.user = Some(value::parse_text(value)?);
-        Ok(())
-    }),
-    Setting::new("smtp.password", |settings, value| {
-        // The value is not repeated in the error: it may be most of a password.
-        let password = value::parse_text(value).ok().ok_or("expected a string")?;
-        settings.service.smtp.password = Some(Secret::new(password));
-        Ok(())
-    })
-    .with_secrecy(),
+    set!("smtp.user" => Some(service.smtp.user): value::parse_text),
+    set!("smtp.password" => Some(service.smtp.password): parse_password).with_secrecy(),
     Setting::new("smtp.oauth_token_url", |settings, value| {
         let url = unit::text_or_empty(value)?;
         if !url.is_empty() {
@@ -291,108 +181,35 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.smtp.oauth.token_url = url;
         Ok(())
     }),
-    Setting::new("smtp.oauth_client_id", |settings, value| {
-        settings.service.smtp.oauth.client_id = unit::text_or_empty(value)?;
-        Ok(())
-    }),
-    Setting::new("smtp.oauth_client_secret", |settings, value| {
-        settings.service.smtp.oauth.client_secret = secret_or_empty(value)?;
-        Ok(())
-    })
-    .with_secrecy(),
-    Setting::new("smtp.oauth_refresh_token", |settings, value| {
-        settings.service.smtp.oauth.refresh_token = secret_or_empty(value)?;
-        Ok(())
-    })
-    .with_secrecy(),
-    Setting::new("smtp.oauth_scope", |settings, value| {
-        settings.service.smtp.oauth.scope = unit::text_or_empty(value)?;
-        Ok(())
-    }),
-    Setting::new("providers.slack", |settings, value| {
-        settings.service.providers.slack = value::parse_url(value)?;
-        Ok(())
-    }),
-    Setting::new("providers.pagerduty", |settings, value| {
-        settings.service.providers.pagerduty = value::parse_url(value)?;
-        Ok(())
-    }),
-    Setting::new("oidc.issuer", |settings, value| {
-        settings.service.oidc.issuer = oidc::parse_issuer(value)?;
-        Ok(())
-    }),
-    Setting::new("oidc.client_id", |settings, value| {
-        settings.service.oidc.client_id = value::parse_text(value)?;
-        Ok(())
-    }),
-    Setting::new("oidc.audience", |settings, value| {
-        settings.service.oidc.audience = unit::text_or_empty(value)?;
-        Ok(())
-    }),
-    Setting::new("oidc.role_claim", |settings, value| {
-        settings.service.oidc.role_claim = value::parse_text(value)?;
-        Ok(())
-    }),
-    Setting::new("oidc.admins", |settings, value| {
-        settings.service.oidc.admins = unit::parse_list(value, value::parse_text)?;
-        Ok(())
-    }),
-    Setting::new("oidc.editors", |settings, value| {
-        settings.service.oidc.editors = unit::parse_list(value, value::parse_text)?;
-        Ok(())
-    }),
-    Setting::new("oidc.operators", |settings, value| {
-        settings.service.oidc.operators = unit::parse_list(value, value::parse_text)?;
-        Ok(())
-    }),
-    Setting::new("oidc.viewers", |settings, value| {
-        settings.service.oidc.viewers = unit::parse_list(value, value::parse_text)?;
-        Ok(())
-    }),
-    Setting::new("oidc.name_claim", |settings, value| {
-        settings.service.oidc.name_claim = unit::text_or_empty(value)?;
-        Ok(())
-    }),
-    Setting::new("oidc.scopes", |settings, value| {
-        settings.service.oidc.scopes = value::parse_text(value)?;
-        Ok(())
-    }),
-    Setting::new("oidc.page", |settings, value| {
-        settings.service.oidc.page = oidc::parse_page_url(value)?;
-        Ok(())
-    }),
-    Setting::new("gateway.body_limit", |settings, value| {
-        settings.service.gateway.body_limit_bytes = unit::parse_size(value)?;
-        Ok(())
-    }),
-    Setting::new("gateway.header_limit", |settings, value| {
-        settings.service.gateway.header_limit_bytes = unit::parse_size(value)?;
-        Ok(())
-    }),
-    Setting::new("gateway.deadline", |settings, value| {
-        settings.service.gateway.deadline = unit::parse_positive_duration(value)?;
-        Ok(())
-    }),
-    Setting::new("gateway.header_timeout", |settings, value| {
-        settings.service.gateway.header_timeout = unit::parse_positive_duration(value)?;
-        Ok(())
-    }),
-    Setting::new("gateway.drain", |settings, value| {
-        settings.service.gateway.drain = unit::parse_positive_duration(value)?;
-        Ok(())
-    }),
-    Setting::new("gateway.max_connections", |settings, value| {
-        settings.service.gateway.max_connections = unit::parse_number(value, 1..=CONNECTIONS_MAX)?;
-        Ok(())
-    }),
-    Setting::new("gateway.max_in_flight", |settings, value| {
-        settings.service.gateway.max_in_flight = unit::parse_number(value, 1..=IN_FLIGHT_MAX)?;
-        Ok(())
-    }),
-    Setting::new("metrics.listen", |settings, value| {
-        settings.service.metrics.listen = Some(value::parse_address(value)?);
-        Ok(())
-    }),
+    set!("smtp.oauth_client_id" => service.smtp.oauth.client_id: unit::text_or_empty),
+    set!("smtp.oauth_client_secret" => service.smtp.oauth.client_secret: secret_or_empty)
+        .with_secrecy(),
+    set!("smtp.oauth_refresh_token" => service.smtp.oauth.refresh_token: secret_or_empty)
+        .with_secrecy(),
+    set!("smtp.oauth_scope" => service.smtp.oauth.scope: unit::text_or_empty),
+    set!("providers.slack" => service.providers.slack: value::parse_url),
+    set!("providers.pagerduty" => service.providers.pagerduty: value::parse_url),
+    set!("oidc.issuer" => service.oidc.issuer: oidc::parse_issuer),
+    set!("oidc.client_id" => service.oidc.client_id: value::parse_text),
+    set!("oidc.audience" => service.oidc.audience: unit::text_or_empty),
+    set!("oidc.role_claim" => service.oidc.role_claim: value::parse_text),
+    set!("oidc.admins" => service.oidc.admins: unit::parse_list, value::parse_text),
+    set!("oidc.editors" => service.oidc.editors: unit::parse_list, value::parse_text),
+    set!("oidc.operators" => service.oidc.operators: unit::parse_list, value::parse_text),
+    set!("oidc.viewers" => service.oidc.viewers: unit::parse_list, value::parse_text),
+    set!("oidc.name_claim" => service.oidc.name_claim: unit::text_or_empty),
+    set!("oidc.scopes" => service.oidc.scopes: value::parse_text),
+    set!("oidc.page" => service.oidc.page: oidc::parse_page_url),
+    set!("gateway.body_limit" => service.gateway.body_limit_bytes: unit::parse_size),
+    set!("gateway.header_limit" => service.gateway.header_limit_bytes: unit::parse_size),
+    set!("gateway.deadline" => service.gateway.deadline: unit::parse_positive_duration),
+    set!("gateway.header_timeout" => service.gateway.header_timeout: unit::parse_positive_duration),
+    set!("gateway.drain" => service.gateway.drain: unit::parse_positive_duration),
+    set!("gateway.max_connections" => service.gateway.max_connections:
+        unit::parse_number, 1..=CONNECTIONS_MAX),
+    set!("gateway.max_in_flight" => service.gateway.max_in_flight:
+        unit::parse_number, 1..=IN_FLIGHT_MAX),
+    set!("metrics.listen" => Some(service.metrics.listen): value::parse_address),
     Setting::new("metrics.key", |settings, value| {
         // The value is not repeated in the error: it may be most of a key.
         let key = value::parse_text(value)
@@ -438,10 +255,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.traces.endpoint = endpoint;
         Ok(())
     }),
-    Setting::new("traces.sample", |settings, value| {
-        settings.service.traces.sample = Some(unit::parse_fraction(value)?);
-        Ok(())
-    }),
+    set!("traces.sample" => Some(service.traces.sample): unit::parse_fraction),
     Setting::new("cors.origins", |settings, value| {
         settings.service.origins =
             Some(parse_origins(unit::parse_list(value, value::parse_text)?)?);
@@ -457,33 +271,20 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("trusted_proxies", |settings, value| {
-        settings.service.proxies = Proxies(unit::parse_list(value, |item| {
-            value::parse_from_str(item, "a network such as \"10.0.0.0/8\"")
-        })?);
+        settings.service.proxies = Proxies(parse_networks(value)?);
         Ok(())
     }),
-    Setting::new("senders.replica_labels", |settings, value| {
-        settings.service.gateway.senders.replica_labels =
-            unit::parse_list(value, value::parse_text)?;
-        Ok(())
-    }),
-    Setting::new("senders.fold_labels", |settings, value| {
-        settings.service.gateway.senders.fold_labels = unit::parse_list(value, value::parse_text)?;
-        Ok(())
-    }),
-    Setting::new("senders.alert_severity", |settings, value| {
-        settings.service.gateway.senders.alert_severity = parse_severity(value)?;
-        Ok(())
-    }),
+    set!("senders.replica_labels" => service.gateway.senders.replica_labels:
+        unit::parse_list, value::parse_text),
+    set!("senders.fold_labels" => service.gateway.senders.fold_labels:
+        unit::parse_list, value::parse_text),
+    set!("senders.alert_severity" => service.gateway.senders.alert_severity: parse_severity),
     Setting::new("senders.log_floor", |settings, value| {
         settings.service.gateway.senders.logs.floor = parse_severity(value)?.into();
         Ok(())
     }),
-    Setting::new("senders.log_dimensions", |settings, value| {
-        settings.service.gateway.senders.logs.dimensions =
-            unit::parse_list(value, value::parse_text)?;
-        Ok(())
-    }),
+    set!("senders.log_dimensions" => service.gateway.senders.logs.dimensions:
+        unit::parse_list, value::parse_text),
 ];
 
 fn parse_schedule(value: &toml::Value) -> Read<Vec<Duration>> {
@@ -564,6 +365,18 @@ impl PingSettings {
             every: self.every.unwrap_or(PING_EVERY),
         })
     }
+}
+
+fn parse_networks<N: FromStr>(value: &toml::Value) -> Read<Vec<N>> {
+    unit::parse_list(value, |item| {
+        value::parse_from_str(item, "a network such as \"10.0.0.0/8\"")
+    })
+}
+
+/// Parses a password. The value is not repeated in the error: it may be most of a password.
+fn parse_password(value: &toml::Value) -> Read<Secret> {
+    let password = value::parse_text(value).ok().ok_or("expected a string")?;
+    Ok(Secret::new(password))
 }
 
 fn secret_or_empty(value: &toml::Value) -> Read<Secret> {

@@ -4,81 +4,34 @@ use bellwether_proto::cloud::Severity;
 use bellwether_tui::{ESCAPE_DELAY_MAX, Popup, QuietHours, Theme};
 
 use super::service;
-use super::{KeySource, LogFormat, Part, entry::Setting, value};
+use super::{
+    KeySource, LogFormat, Part,
+    entry::{Setting, set},
+    value,
+};
 
 const COMMAND: &[Setting] = &[
-    Setting::new("data_dir", |settings, value| {
-        settings.data_dir = value::parse_path(value)?;
-        Ok(())
-    }),
-    Setting::new("grpc_listen", |settings, value| {
-        settings.grpc_listen = Some(value::parse_address(value)?);
-        Ok(())
-    }),
-    Setting::new("rest_listen", |settings, value| {
-        settings.rest_listen = Some(value::parse_address(value)?);
-        Ok(())
-    }),
-    Setting::new("backend", |settings, value| {
-        settings.backend = value::parse_url(value)?;
-        Ok(())
-    }),
-    Setting::new("connect", |settings, value| {
-        settings.connect = Some(value::parse_url(value)?);
-        Ok(())
-    }),
-    Setting::new("tls_cert", |settings, value| {
-        settings.tls.cert = Some(value::parse_path(value)?);
-        Ok(())
-    }),
-    Setting::new("tls_key", |settings, value| {
-        settings.tls.key = Some(value::parse_path(value)?);
-        Ok(())
-    }),
-    Setting::new("tls_client_ca", |settings, value| {
-        settings.tls.client_ca = Some(value::parse_path(value)?);
-        Ok(())
-    }),
-    Setting::new("tls_client_crl", |settings, value| {
-        settings.tls.client_crl = Some(value::parse_path(value)?);
-        Ok(())
-    }),
-    Setting::new("tls_client_optional", |settings, value| {
-        settings.tls.client_optional = value::parse_flag(value)?;
-        Ok(())
-    }),
-    Setting::new("tls_client_cert", |settings, value| {
-        settings.tls.client_cert = Some(value::parse_path(value)?);
-        Ok(())
-    }),
-    Setting::new("tls_client_key", |settings, value| {
-        settings.tls.client_key = Some(value::parse_path(value)?);
-        Ok(())
-    }),
-    Setting::new("tls_ca", |settings, value| {
-        settings.tls.ca = Some(value::parse_path(value)?);
-        Ok(())
-    }),
-    Setting::new("tls_name", |settings, value| {
-        settings.tls.name = Some(value::parse_text(value)?);
-        Ok(())
-    }),
+    set!("data_dir" => data_dir: value::parse_path),
+    set!("grpc_listen" => Some(grpc_listen): value::parse_address),
+    set!("rest_listen" => Some(rest_listen): value::parse_address),
+    set!("backend" => backend: value::parse_url),
+    set!("connect" => Some(connect): value::parse_url),
+    set!("tls_cert" => Some(tls.cert): value::parse_path),
+    set!("tls_key" => Some(tls.key): value::parse_path),
+    set!("tls_client_ca" => Some(tls.client_ca): value::parse_path),
+    set!("tls_client_crl" => Some(tls.client_crl): value::parse_path),
+    set!("tls_client_optional" => tls.client_optional: value::parse_flag),
+    set!("tls_client_cert" => Some(tls.client_cert): value::parse_path),
+    set!("tls_client_key" => Some(tls.client_key): value::parse_path),
+    set!("tls_ca" => Some(tls.ca): value::parse_path),
+    set!("tls_name" => Some(tls.name): value::parse_text),
     Setting::new("key_file", |settings, value| {
         settings.key = KeySource::File(value::parse_path(value)?);
         Ok(())
     }),
-    Setting::new("read_only", |settings, value| {
-        settings.read_only = value::parse_flag(value)?;
-        Ok(())
-    }),
-    Setting::new("plain", |settings, value| {
-        settings.plain = value::parse_flag(value)?;
-        Ok(())
-    }),
-    Setting::new("mouse", |settings, value| {
-        settings.mouse = value::parse_flag(value)?;
-        Ok(())
-    }),
+    set!("read_only" => read_only: value::parse_flag),
+    set!("plain" => plain: value::parse_flag),
+    set!("mouse" => mouse: value::parse_flag),
     Setting::new("escape_delay", |settings, value| {
         let delay = value::parse_duration(value)?;
         if delay > ESCAPE_DELAY_MAX {
@@ -95,10 +48,7 @@ const COMMAND: &[Setting] = &[
         settings.theme = value::one_of_names(value, &words)?;
         Ok(())
     }),
-    Setting::new("notice.enabled", |settings, value| {
-        settings.notices.enabled = value::parse_flag(value)?;
-        Ok(())
-    }),
+    set!("notice.enabled" => notices.enabled: value::parse_flag),
     Setting::new("notice.severity", |settings, value| {
         let words = [
             ("debug", Severity::Debug),
@@ -110,19 +60,13 @@ const COMMAND: &[Setting] = &[
         settings.notices.severity = value::one_of_names(value, &words)?;
         Ok(())
     }),
-    Setting::new("notice.bell", |settings, value| {
-        settings.notices.bell = value::parse_flag(value)?;
-        Ok(())
-    }),
+    set!("notice.bell" => notices.bell: value::parse_flag),
     Setting::new("notice.popup", |settings, value| {
         let words = Popup::ALL.map(|popup| (popup.as_str(), popup));
         settings.notices.popup = value::one_of_names(value, &words)?;
         Ok(())
     }),
-    Setting::new("notice.title", |settings, value| {
-        settings.notices.title = value::parse_flag(value)?;
-        Ok(())
-    }),
+    set!("notice.title" => notices.title: value::parse_flag),
     Setting::new("notice.quiet", |settings, value| {
         let expected = "a span of local time such as \"22:00-07:00\"";
         let is_set = value.as_str() != Some("");
@@ -130,10 +74,7 @@ const COMMAND: &[Setting] = &[
         settings.notices.quiet = quiet.transpose()?;
         Ok(())
     }),
-    Setting::new("notice.plain", |settings, value| {
-        settings.notices.plain = value::parse_flag(value)?;
-        Ok(())
-    }),
+    set!("notice.plain" => notices.plain: value::parse_flag),
     Setting::new("log_format", |settings, value| {
         let words = [("text", LogFormat::Text), ("json", LogFormat::Json)];
         settings.log_format = value::one_of_names(value, &words)?;
@@ -145,10 +86,7 @@ const COMMAND: &[Setting] = &[
         settings.log_filter = value::parse_from_str(value, expected)?;
         Ok(())
     }),
-    Setting::new("insecure", |settings, value| {
-        settings.insecure = value::parse_flag(value)?;
-        Ok(())
-    }),
+    set!("insecure" => insecure: value::parse_flag),
 ];
 
 pub(crate) fn all_settings() -> impl Iterator<Item = &'static Setting> {

@@ -3,7 +3,7 @@
 use jiff::{Timestamp, civil::Weekday, tz::TimeZone};
 use serde_json::json;
 
-use super::{contact_names, finish, take_name, take_number};
+use super::{contact_names, finish, take_number};
 use crate::{
     error::ImportError,
     fields::{Fields, invalid_field_error},
@@ -47,7 +47,7 @@ pub(super) fn read_shift(
     zone: &str,
     imported: &mut ImportOutput,
 ) -> Result<Shift, ImportError> {
-    let own_zone = shift.take_text("time_zone")?.filter(|it| !it.is_empty());
+    let own_zone = shift.take_filled("time_zone")?;
     if own_zone.as_deref().is_some_and(|it| it != zone) {
         let what = "times are in the schedule's time zone; check them around clock changes";
         imported.add_note(&shift.path_of("time_zone"), what);
@@ -73,7 +73,7 @@ pub(super) fn read_shift(
     }
     let read = Shift {
         path: shift.path.clone(),
-        name: take_name(&mut shift, "name")?,
+        name: shift.require("name")?,
         level: take_number(&mut shift, "level")?.unwrap_or_default(),
         start,
         from: local_time(&mut shift, "rotation_start", zone)?,
@@ -198,7 +198,7 @@ fn local_time(
     name: &str,
     zone: &str,
 ) -> Result<Option<Timestamp>, ImportError> {
-    let Some(text) = fields.take_text(name)?.filter(|it| !it.is_empty()) else {
+    let Some(text) = fields.take_filled(name)? else {
         return Ok(None);
     };
     let path = fields.path_of(name);

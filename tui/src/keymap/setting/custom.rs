@@ -3,7 +3,10 @@
 use crossterm::event::KeyEvent;
 
 use super::{KeyProblem, Keymap, find_place, notation};
-use crate::keymap::{actions::ActionPlace, available_entries, command::CustomCommand};
+use crate::{
+    data::Screen,
+    keymap::{actions::ActionPlace, available_entries, command::CustomCommand},
+};
 
 /// A command in the configuration file.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +37,7 @@ impl CommandSetting {
         let places: Result<Vec<_>, String> = places.collect();
         let mut places = places.map_err(|problem| self.problem("screens", problem))?;
         if places.is_empty() {
-            places = vec![ActionPlace::Events, ActionPlace::Event];
+            places = vec![ActionPlace::Screen(Screen::Events), ActionPlace::Event];
         }
         CustomCommand::new(self.name.clone(), keys, places, &self.run)
             .map_err(|problem| self.problem("run", problem))
@@ -42,10 +45,14 @@ impl CommandSetting {
 }
 
 fn find_item_place(name: &str) -> Result<ActionPlace, String> {
-    use ActionPlace::{Deliveries, Delivery, Event, Events, Many, One};
+    use ActionPlace::{Delivery, Event, Many, One};
+    use Screen::{Deliveries, Events};
 
     match find_place(name)? {
-        place @ (Events | Event | Many(_) | One(_) | Deliveries | Delivery) => Ok(place),
+        place
+        @ (ActionPlace::Screen(Events | Deliveries) | Event | Many(_) | One(_) | Delivery) => {
+            Ok(place)
+        }
         _ => Err(format!(
             "`{name}` shows no item; expected screens such as events, event or rules"
         )),

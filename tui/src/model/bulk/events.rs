@@ -2,13 +2,13 @@
 
 use std::{cmp::Reverse, collections::HashSet};
 
-use super::pluralize;
+use super::{BulkStep, pluralize};
 use crate::{
     client::{Call, EventFilter, StatusChange, events, parse_empty},
     data::{BulkTally, EventRow, Label, Status},
     kind::EventCell,
     limits,
-    model::{bulk_undo::BulkUndo, reply_purpose::BulkStep},
+    model::bulk_undo::BulkUndo,
     text,
     theme::Token,
 };

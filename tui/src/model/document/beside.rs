@@ -8,7 +8,6 @@ use crate::{
     document::{Document, Link, span},
     kind::EventCell,
     model::{Model, form::LivePreview},
-    route::Route,
     theme::Token,
 };
 
@@ -41,7 +40,7 @@ pub(super) fn write_decided(into: &mut Document, model: &Model, kind: Kind) {
             }
             line.extend(cell.spans(spare));
         }
-        into.linked_line(line, Link::Go(Route::Delivery(row.id.clone())));
+        into.linked_line(line, Link::delivery(&row.id));
     }
 }
 

@@ -9,7 +9,6 @@ use crate::{
     document::{Document, Link, format_duration, label, span},
     kind,
     model::{Model, loaded::Loaded, page::Tab},
-    route::Route,
     text,
     theme::Token,
 };
@@ -102,11 +101,7 @@ fn write_details(
     if occurrence.number > 1 {
         let before = occurrence.number - 1;
         let id = format!("{}:{before}", event.id);
-        into.link(
-            "",
-            &format!("previous ({before})"),
-            Link::Go(Route::Event(id)),
-        );
+        into.link("", &format!("previous ({before})"), Link::event(id));
     }
     let link = Link::deliveries("event", &event.id);
     into.link("deliveries", "about this event", link);

@@ -15,7 +15,6 @@ use crate::{
     data::{Kind, Label, Outcome, outcome_mark, value_to_json},
     document::{Document, Link, Span, span},
     model::Model,
-    route::Route,
     text,
     theme::Token,
 };
@@ -236,7 +235,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     head.push(span(token, &format!("{mark} ")));
     head.push(span(Token::Dim, "rule "));
     head.push(span(Token::Link, &rule.rule_name));
-    let go = Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone()));
+    let go = Link::object(Kind::Rule, &rule.rule_name);
     if rule.deliveries.is_empty() {
         head.push(span(token, &format!("  {}", describe_fate(model, rule))));
         return into.linked_line(head, go);
@@ -289,7 +288,7 @@ fn draw_diagram(into: &mut Document, model: &Model, rule: &RuleExplanation) {
             Fate::Waiting => format!("  waiting, {}", format_next_attempt(model, delivery)),
         };
         line.push(span(token, &words));
-        into.linked_line(line, Link::Go(Route::Delivery(delivery.id.clone())));
+        into.linked_line(line, Link::delivery(&delivery.id));
     }
 }
 
@@ -331,10 +330,7 @@ fn write_folded(into: &mut Document, rule: &RuleExplanation) {
     if rule.deleted == Some(true) {
         return into.line(line);
     }
-    into.linked_line(
-        line,
-        Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone())),
-    );
+    into.linked_line(line, Link::object(Kind::Rule, &rule.rule_name));
 }
 
 fn first_false(clause: &ClauseExplanation) -> Option<&ClauseExplanation> {
@@ -391,10 +387,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         line.push(span(Token::Warning, &gone));
         into.line(line);
     } else {
-        into.linked_line(
-            line,
-            Link::Go(Route::Object(Kind::Rule, rule.rule_name.clone())),
-        );
+        into.linked_line(line, Link::object(Kind::Rule, &rule.rule_name));
     }
     into.text(Token::Text, 2, &main.reason);
     write_judgement(into, model, &main);
@@ -492,10 +485,7 @@ fn explain_trigger(into: &mut Document, model: &Model, trigger: &TriggerExplanat
     if gone {
         into.line(line);
     } else {
-        into.linked_line(
-            line,
-            Link::Go(Route::Object(Kind::Trigger, trigger.trigger_name.clone())),
-        );
+        into.linked_line(line, Link::object(Kind::Trigger, &trigger.trigger_name));
     }
     if let Some(clause) = &trigger.clause {
         explain_clause(into, clause, 6);
@@ -566,7 +556,7 @@ fn write_delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelive
             span(Token::Text, &format!("  {}", delivery.state.to_lowercase())),
             span(Token::Dim, &next.unwrap_or_default()),
         ],
-        Link::Go(Route::Delivery(delivery.id.clone())),
+        Link::delivery(&delivery.id),
     );
     for attempt in &delivery.attempts {
         let (at, message) = (model.format_time(attempt.start_time), outcome(attempt));

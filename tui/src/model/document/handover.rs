@@ -103,11 +103,11 @@ fn write_open(into: &mut Document, model: &Model, open: Option<&SearchEventsResp
             None => (Token::Warning, "no one".to_owned()),
         };
         line.push(span(token, &format!(" {}", pad_to_width(&words, OWNER))));
-        into.linked_line(line, Link::Go(Route::Event(row.id.to_string())));
+        into.linked_line(line, Link::event(&*row.id));
     }
     if count > rows.len().min(ROWS) {
         let more = count - rows.len().min(ROWS);
-        let link = Link::List(Route::Events, String::new());
+        let link = Link::List(Route::EVENTS, String::new());
         into.linked_line(vec![span(Token::Link, &format!("and {more} more"))], link);
     }
 }
@@ -226,7 +226,7 @@ fn write_notes(
             span(Token::Title, &format!("{} ", note.author)),
             span(Token::Link, &text::clean_text(about.trim())),
         ];
-        into.linked_line(line, Link::Go(Route::Event(row.id.to_string())));
+        into.linked_line(line, Link::event(&*row.id));
         into.text(Token::Text, 2, &note.annotation);
     }
     if let Some((_, oldest)) = notes.get(ROWS) {

@@ -119,7 +119,7 @@ fn row_link(by: NoiseBy, name: &str) -> Option<Link> {
         _ if name.is_empty() => return None,
         NoiseBy::EventName => {
             return Some(Link::List(
-                Route::Events,
+                Route::EVENTS,
                 filter::print_condition("name", name),
             ));
         }

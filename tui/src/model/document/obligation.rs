@@ -17,18 +17,14 @@ pub(super) fn describe_request(into: &mut Document, filter: &ListObligationsRequ
         "Outstanding resolutions: receivers notified of the opening but not yet of the closing.";
     into.text(Token::Dim, 0, message);
     for name in &filter.rule_names {
-        into.link(
-            "of rule",
-            name,
-            Link::Go(Route::Object(Kind::Rule, name.clone())),
-        );
+        into.link("of rule", name, Link::object(Kind::Rule, name));
     }
     for name in &filter.destination_names {
-        let link = Link::Go(Route::Object(Kind::Destination, name.clone()));
+        let link = Link::object(Kind::Destination, name);
         into.link("to destination", name, link);
     }
     if !filter.event_id.is_empty() {
-        let link = Link::Go(Route::Event(filter.event_id.clone()));
+        let link = Link::event(&filter.event_id);
         into.link("about event", &filter.event_id, link);
     }
 }
@@ -49,7 +45,7 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
             ),
             span(Token::Link, &first.summary),
         ];
-        into.linked_line(line, Link::Go(Route::Event(first.occurrence_id.clone())));
+        into.linked_line(line, Link::event(&first.occurrence_id));
         // Entries of one decision have the same time and arrive in random order.
         let mut of_event: Vec<_> = of_event.iter().collect();
         of_event.sort_by_key(|row| {

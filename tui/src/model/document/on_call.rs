@@ -104,7 +104,7 @@ fn response_row(model: &Model, response: &Object) -> Row {
         open: format_open_duration(model, response.timestamp_ms("beginTime")),
         now: model.describe_current_step(response),
         next: model.describe_next_step(response),
-        link: Link::Go(Route::Object(Kind::Response, response.name().to_owned())),
+        link: Link::object(Kind::Response, response.name()),
     }
 }
 
@@ -217,6 +217,6 @@ pub(super) fn write_schedule(into: &mut Document, model: &Model, schedule: &Obje
             span(Token::Dim, &format!("{} ", pad_to_width(&until, UNTIL))),
             span(Token::Dim, &next),
         ],
-        Link::Go(Route::Object(Kind::Schedule, name.to_owned())),
+        Link::object(Kind::Schedule, name),
     );
 }

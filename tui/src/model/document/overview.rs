@@ -106,7 +106,7 @@ fn flow_stages(model: &Model, overview: &Overview) -> [Stage; 5] {
         stored(overview.destination_count, Kind::Destination),
     ];
     [
-        stage("events", open.sum(), Link::Go(Route::Events), &[Event]),
+        stage("events", open.sum(), Link::Go(Route::EVENTS), &[Event]),
         stage("triggers", triggers, list(Kind::Trigger), &[Trigger]),
         stage("rules", rules, list(Kind::Rule), &[Rule, Enable]),
         stage(
@@ -118,7 +118,7 @@ fn flow_stages(model: &Model, overview: &Overview) -> [Stage; 5] {
         stage(
             "deliveries",
             delivered.sum(),
-            Link::Go(Route::Deliveries),
+            Link::Go(Route::DELIVERIES),
             &[Delivered],
         ),
     ]
@@ -183,12 +183,12 @@ fn write_first_steps(into: &mut Document, model: &Model, steps: [(SetupStep, boo
         }
         let link = match step {
             SetupStep::Destination => Link::Act(Route::List(Kind::Destination), Action::New),
-            SetupStep::Event => Link::Go(Route::Events),
-            SetupStep::Trigger if steps[1].1 => Link::Go(Route::Events),
+            SetupStep::Event => Link::Go(Route::EVENTS),
+            SetupStep::Trigger if steps[1].1 => Link::Go(Route::EVENTS),
             SetupStep::Trigger => Link::Act(Route::List(Kind::Trigger), Action::New),
             SetupStep::Rule => Link::Act(Route::List(Kind::Rule), Action::New),
             SetupStep::Enable => Link::Go(Route::List(Kind::Rule)),
-            SetupStep::Delivered => Link::Go(Route::Deliveries),
+            SetupStep::Delivered => Link::Go(Route::DELIVERIES),
         };
         let is_next = next == Some(index);
         let token = if is_next { Token::Key } else { Token::Text };
@@ -234,7 +234,7 @@ fn write_open_events(into: &mut Document, overview: &Overview) {
     }
     if let Some(count) = overview.acknowledged_count.filter(|count| *count > 0) {
         let count = text::group_digits(count.into());
-        let link = Link::List(Route::Events, "acknowledged=true".to_owned());
+        let link = Link::List(Route::EVENTS, "acknowledged=true".to_owned());
         into.link("acknowledged", &count, link);
     }
 }
@@ -255,11 +255,11 @@ fn write_unanswered(into: &mut Document, model: &Model) {
         let mut line = EventCell::from_object(model, one).spans(cells);
         line.push(span(token, &format!("  {words}")));
         let name = one.name().to_owned();
-        into.linked_line(line, Link::Go(Route::Object(Kind::Response, name)));
+        into.linked_line(line, Link::object(Kind::Response, name));
     }
     if more > 0 {
         let count = text::group_digits(i64::try_from(more).unwrap_or(i64::MAX));
-        into.link("", &format!("and {count} more"), Link::Go(Route::OnCall));
+        into.link("", &format!("and {count} more"), Link::Go(Route::ON_CALL));
     }
 }
 
@@ -321,18 +321,12 @@ fn write_deliveries(into: &mut Document, model: &Model, overview: &Overview) {
             count(one.waiting_count, "waiting", Token::Info),
             count(one.dead_count, "dead", Token::Bad),
         ];
-        into.linked_line(
-            line,
-            Link::Go(Route::Object(
-                Kind::Destination,
-                one.destination_name.clone(),
-            )),
-        );
+        into.linked_line(line, Link::object(Kind::Destination, &one.destination_name));
     }
     if let Some(oldest) = to_millis(overview.oldest_undelivered_time.as_ref()) {
         let age = format_duration(model.store.overview.received_ms.unwrap_or(oldest) - oldest);
         let words = format!("{} ({age} ago)", model.format_time(oldest));
-        into.link("oldest waiting", &words, Link::Go(Route::Deliveries));
+        into.link("oldest waiting", &words, Link::Go(Route::DELIVERIES));
     }
 }
 

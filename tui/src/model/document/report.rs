@@ -19,7 +19,6 @@ use crate::{
         inquiry::{Inquiry, Outcome},
         page::Report,
     },
-    route::Route,
     theme::Token,
 };
 
@@ -63,7 +62,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
             transcript::write_attempt(into, &attempt);
             if !test.delivery_id.is_empty() {
                 into.heading("Recorded");
-                let link = Link::Go(Route::Delivery(test.delivery_id.clone()));
+                let link = Link::delivery(&test.delivery_id);
                 into.link("delivery", &test.delivery_id, link);
             }
         }
@@ -97,7 +96,7 @@ fn write_methods(into: &mut Document, found: &TestContactResponse) {
             into.field("took", Token::Text, &format_duration(span_ms(length)));
         }
         if !result.delivery_id.is_empty() {
-            let link = Link::Go(Route::Delivery(result.delivery_id.clone()));
+            let link = Link::delivery(&result.delivery_id);
             into.link("delivery", &result.delivery_id, link);
         }
     }
@@ -153,7 +152,7 @@ fn describe_request(into: &mut Document, model: &Model, report: &Report) {
         }
         Some(id) => {
             let line = vec![span(Token::Dim, "with event "), span(Token::Link, id)];
-            into.linked_line(line, Link::Go(Route::Event(id.to_owned())));
+            into.linked_line(line, Link::event(id));
         }
         None => {}
     }
@@ -331,7 +330,7 @@ fn write_matches(
             span(Token::Link, &row.summary),
             span(Token::Dim, &format!("  {}", row.entity)),
         ];
-        into.linked_line(line, Link::Go(Route::Event(row.id.to_string())));
+        into.linked_line(line, Link::event(&*row.id));
     }
 }
 

@@ -10,7 +10,6 @@ use crate::{
     document::{Document, Link, format_duration, label, span},
     kind::RenderContext as _,
     model::Model,
-    route::Route,
     theme::Token,
 };
 
@@ -29,14 +28,14 @@ pub(super) fn write_summary(into: &mut Document, model: &Model, delivery: &Deliv
     into.link(
         "destination",
         &delivery.destination_name,
-        Link::Go(Route::Object(Kind::Destination, destination)),
+        Link::object(Kind::Destination, destination),
     );
     if !delivery.rule_name.is_empty() {
-        let link = Link::Go(Route::Object(Kind::Rule, delivery.rule_name.clone()));
+        let link = Link::object(Kind::Rule, &delivery.rule_name);
         into.link("rule", &delivery.rule_name, link);
     }
     if !delivery.trigger_name.is_empty() {
-        let link = Link::Go(Route::Object(Kind::Trigger, delivery.trigger_name.clone()));
+        let link = Link::object(Kind::Trigger, &delivery.trigger_name);
         into.link("trigger", &delivery.trigger_name, link);
     }
     if delivery.is_digest == Some(true) {
@@ -44,15 +43,15 @@ pub(super) fn write_summary(into: &mut Document, model: &Model, delivery: &Deliv
         into.field("what", Token::Text, &words);
     }
     if !delivery.folded_into.is_empty() {
-        let link = Link::Go(Route::Delivery(delivery.folded_into.clone()));
+        let link = Link::delivery(&delivery.folded_into);
         into.link("folded into", &delivery.folded_into, link);
     }
     if !delivery.retry_of.is_empty() {
-        let link = Link::Go(Route::Delivery(delivery.retry_of.clone()));
+        let link = Link::delivery(&delivery.retry_of);
         into.link("resends", &delivery.retry_of, link);
     }
     if !delivery.retried_as.is_empty() {
-        let link = Link::Go(Route::Delivery(delivery.retried_as.clone()));
+        let link = Link::delivery(&delivery.retried_as);
         into.link("resent as", &delivery.retried_as, link);
     }
     let moments = [
@@ -103,7 +102,7 @@ fn write_state(into: &mut Document, model: &Model, delivery: &Delivery) {
         ];
         match &*delivery.occurrence_id {
             "" => into.line(line),
-            id => into.linked_line(line, Link::Go(Route::Event(id.to_owned()))),
+            id => into.linked_line(line, Link::event(id)),
         }
     }
 }

@@ -310,8 +310,8 @@ fn argument_items(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
         "events" | "deliveries" => {
             let filter = rest.trim().to_owned();
             let route = match word {
-                "events" => Route::Events,
-                _ => Route::Deliveries,
+                "events" => Route::EVENTS,
+                _ => Route::DELIVERIES,
             };
             let title = format!("{word} {filter}");
             vec![Item::new(title, PaletteTarget::List(route, filter))]
@@ -365,7 +365,7 @@ fn silence_item(model: &Model, typed: &str) -> Item {
 }
 
 fn unsortable_columns(model: &Model) -> Vec<Item> {
-    if model.page.route != Route::Events {
+    if model.page.route != Route::EVENTS {
         return Vec::new();
     }
     let sorted = sort::sortable_columns(&model.store, &model.page.route);

@@ -4,18 +4,18 @@ use super::{call, read};
 use crate::{
     client::{CallResult, EventFilter, Ticket, events},
     data::{EventKey, EventOrder, Kind, Label},
-    model::{Model, filter, message::Effect, reply_purpose::ReplyPurpose},
+    model::{Model, filter, message::Effect},
 };
 
-pub(super) fn set_focus(model: &mut Model, is_focused: bool, effects: &mut Vec<Effect>) {
+pub(super) fn set_focus(model: &mut Model, is_focused: bool) {
     if !model.set_away(!is_focused) {
         return;
     }
     if is_focused {
-        effects.push(Effect::EndAlert);
+        model.effects.push(Effect::EndAlert);
     } else if model.is_connected() {
         // They show whether this person is paged.
-        read::read_resources(model, &[Kind::Contact, Kind::Response], effects);
+        read::read_resources(model, &[Kind::Contact, Kind::Response]);
     }
 }
 
@@ -25,7 +25,7 @@ pub(super) fn on_reconnect(model: &mut Model) {
     model.attention.checked_ms = None;
 }
 
-pub(super) fn handle_tick(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn handle_tick(model: &mut Model) {
     let due_ms = model.open_events_due_ms();
     if due_ms.is_some_and(|due_ms| due_ms <= model.now_ms) {
         let condition = format!("severity>={}", model.attention.settings.severity.label());
@@ -39,19 +39,19 @@ pub(super) fn handle_tick(model: &mut Model, effects: &mut Vec<Effect>) {
             },
         };
         let search = events::search_newest_opened(&newest_first);
-        let ticket = call(model, search, ReplyPurpose::Attention, effects);
+        let ticket = call(model, search, handle_open_events);
         model.attention.waiting = Some(ticket);
         model.attention.checked_ms = Some(model.now_ms);
     }
-    effects.extend(model.take_alert().map(Effect::Alert));
+    let alert = model.take_alert();
+    model.effects.extend(alert.map(Effect::Alert));
 }
 
-pub(super) fn handle_open_events(model: &mut Model, ticket: Ticket, answer: CallResult) {
+fn handle_open_events(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
     let waiting = &mut model.attention.waiting;
-    if waiting.take_if(|waiting| *waiting == ticket).is_none() {
-        return;
-    }
-    if let Ok(page) = events::parse_page(answer) {
+    let is_awaited = waiting.take_if(|waiting| *waiting == ticket).is_some();
+    if is_awaited && let Ok(page) = events::parse_page(answer) {
         model.note_open_events(page.rows);
     }
+    false
 }

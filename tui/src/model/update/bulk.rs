@@ -8,40 +8,34 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::{call, confirm, read};
 use crate::{
     client::{
-        Call, CallResult, Command, DeliverySelection, EventFilter, StatusChange, Ticket,
-        WriteOutcome, deliveries, events, message,
+        Call, CallResult, DeliverySelection, EventFilter, StatusChange, Ticket, WriteOutcome,
+        deliveries, events, message,
     },
     data::{BulkTally, Failure, Kind, Transition},
     limits,
     model::{
         Model,
-        bulk::{Bulk, EventBulk, EventTransition, Stage, Updates, Work},
+        bulk::{Bulk, BulkStep, EventBulk, EventTransition, ReceiverCount, Stage, Updates, Work},
         filter,
-        message::Effect,
         overlay::Overlay,
-        reply_purpose::{BulkStep, ReceiverCount, ReplyPurpose},
         undo::UndoAction,
     },
     theme::Token,
 };
 
-pub(super) fn matching(model: &mut Model, transition: Transition, effects: &mut Vec<Effect>) {
+pub(super) fn matching(model: &mut Model, transition: Transition) {
     let words = model.page.list.filter.trim().to_owned();
     match filter::parse_delivery_filter(&words, &model.clock()) {
         Ok(filter) => {
             let chosen = DeliverySelection::Matching { filter, words };
-            begin_bulk(model, Work::Deliveries(transition, chosen), effects);
+            begin_bulk(model, Work::Deliveries(transition, chosen));
         }
         Err(error) => model.show_notice(Token::Bad, error.to_string()),
     }
 }
 
 /// Starts a change of the marked deliveries; for a single one, asks immediately.
-pub(super) fn begin_for_deliveries(
-    model: &mut Model,
-    transition: Transition,
-    effects: &mut Vec<Effect>,
-) {
+pub(super) fn begin_for_deliveries(model: &mut Model, transition: Transition) {
     let marks = &model.page.list.marks;
     if marks.len() < 2 || !model.page.route.is_list() {
         return confirm::confirm_delivery_change(model, transition);
@@ -50,15 +44,10 @@ pub(super) fn begin_for_deliveries(
     begin_bulk(
         model,
         Work::Deliveries(transition, DeliverySelection::Ids(ids)),
-        effects,
     );
 }
 
-pub(super) fn begin_for_events(
-    model: &mut Model,
-    transition: EventTransition,
-    effects: &mut Vec<Effect>,
-) {
+pub(super) fn begin_for_events(model: &mut Model, transition: EventTransition) {
     let filter = model.store.events.filter.clone();
     let words = match model.page.list.filter.trim() {
         "" => String::new(),
@@ -67,11 +56,10 @@ pub(super) fn begin_for_events(
     begin_bulk(
         model,
         Work::Events(EventBulk::new(transition, filter, words)),
-        effects,
     );
 }
 
-pub(super) fn begin_for_group(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
+pub(super) fn begin_for_group(model: &mut Model, change: StatusChange) {
     let Some(group) = model.group() else { return };
     let filter = match filter::parse_event_filter(&group.group_filter(), &model.filter_reader()) {
         Ok(clause) => EventFilter {
@@ -82,11 +70,11 @@ pub(super) fn begin_for_group(model: &mut Model, change: StatusChange, effects: 
         Err(error) => return model.show_notice(Token::Bad, error.to_string()),
     };
     let events = EventBulk::new(EventTransition::Set(change), filter, group.description());
-    begin_bulk(model, Work::Events(events), effects);
+    begin_bulk(model, Work::Events(events));
 }
 
 /// Requests the number of messages that a change sends; returns `false` if no request is needed.
-fn count_updates(model: &mut Model, bulk: &mut Bulk, effects: &mut Vec<Effect>) -> bool {
+fn count_updates(model: &mut Model, bulk: &mut Bulk) -> bool {
     let Work::Events(events) = &bulk.work else {
         return false;
     };
@@ -110,20 +98,21 @@ fn count_updates(model: &mut Model, bulk: &mut Bulk, effects: &mut Vec<Effect>) 
         counts: BTreeMap::new(),
         calls: 0,
     };
-    request_receivers(model, bulk, Box::new(updating), effects);
+    request_receivers(model, bulk, Box::new(updating));
     true
 }
 
-fn request_receivers(
-    model: &mut Model,
-    bulk: &mut Bulk,
-    mut updating: Box<ReceiverCount>,
-    effects: &mut Vec<Effect>,
-) {
+fn send_step(model: &mut Model, call: Call, step: BulkStep) -> Ticket {
+    self::call(model, call, |model, ticket, answer| {
+        handle_response(model, ticket, step, answer)
+    })
+}
+
+fn request_receivers(model: &mut Model, bulk: &mut Bulk, mut updating: Box<ReceiverCount>) {
     updating.calls += 1;
     let call = Call::from_request("DeliveryService", &updating.request).with_long_timeout();
-    let then = ReplyPurpose::Bulk(BulkStep::Updates(updating));
-    bulk.waiting = Some(self::call(model, call, then, effects));
+    let step = BulkStep::Updates(updating);
+    bulk.waiting = Some(send_step(model, call, step));
 }
 
 /// Counts the notified receivers of a page; after the last page, asks for confirmation.
@@ -132,7 +121,6 @@ fn handle_receivers(
     mut bulk: Box<Bulk>,
     mut updating: Box<ReceiverCount>,
     answer: CallResult,
-    effects: &mut Vec<Effect>,
 ) {
     let meant: HashSet<&str> = match &bulk.work {
         Work::Events(events) => events.ids().iter().map(String::as_str).collect(),
@@ -148,7 +136,7 @@ fn handle_receivers(
             let more = !page.next_page_token.is_empty();
             if more && updating.calls < limits::UPDATE_CALLS {
                 updating.request.page_token = page.next_page_token;
-                request_receivers(model, &mut bulk, updating, effects);
+                request_receivers(model, &mut bulk, updating);
                 model.overlay = Some(Overlay::Bulk(bulk));
                 return;
             }
@@ -165,16 +153,16 @@ fn prompt_confirmation(model: &mut Model, mut bulk: Box<Bulk>) {
     model.overlay = Some(Overlay::Bulk(bulk));
 }
 
-fn begin_bulk(model: &mut Model, work: Work, effects: &mut Vec<Effect>) {
+fn begin_bulk(model: &mut Model, work: Work) {
     model.overlay = Some(Overlay::Bulk(Box::new(Bulk::new(work))));
-    continue_next(model, effects);
+    continue_next(model);
 }
 
-fn continue_next(model: &mut Model, effects: &mut Vec<Effect>) {
+fn continue_next(model: &mut Model) {
     let Some((call, step)) = model.bulk_mut().map(|bulk| bulk.call()) else {
         return;
     };
-    let ticket = self::call(model, call, ReplyPurpose::Bulk(step), effects);
+    let ticket = send_step(model, call, step);
     if let Some(bulk) = model.bulk_mut() {
         bulk.waiting = Some(ticket);
     }
@@ -182,7 +170,7 @@ fn continue_next(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Resumes after a reconnect, without repeating completed batches. If the outcome of the last batch
 /// is unknown, the operator has to confirm.
-pub(super) fn on_reconnect(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_reconnect(model: &mut Model) {
     let waits = |bulk: &mut Bulk| {
         let waited = bulk.waiting.take().is_some();
         let is_sure = match &bulk.work {
@@ -196,44 +184,39 @@ pub(super) fn on_reconnect(model: &mut Model, effects: &mut Vec<Effect>) {
         waited && is_sure
     };
     if model.bulk_mut().is_some_and(waits) {
-        continue_next(model, effects);
+        continue_next(model);
     }
 }
 
-pub(super) fn handle_key(
-    model: &mut Model,
-    mut bulk: Box<Bulk>,
-    key: KeyEvent,
-    effects: &mut Vec<Effect>,
-) {
+pub(super) fn handle_key(model: &mut Model, mut bulk: Box<Bulk>, key: KeyEvent) {
     let leaves = matches!(key.code, KeyCode::Esc | KeyCode::Char('n' | 'q'));
     let can_be_quiet = bulk.can_be_quiet();
     match &mut bulk.stage {
-        Stage::Counting if leaves => return abandon_bulk(model, &bulk, effects),
+        Stage::Counting if leaves => return abandon_bulk(model, &bulk),
         Stage::Asking { .. } if leaves => return,
         Stage::Asking { yes } => match key.code {
-            KeyCode::Char('y') => return run_bulk(model, bulk, effects),
+            KeyCode::Char('y') => return run_bulk(model, bulk),
             KeyCode::Char('w') if can_be_quiet => {
                 if let Work::Events(events) = &mut bulk.work {
                     events.is_quiet = true;
                 }
-                return run_bulk(model, bulk, effects);
+                return run_bulk(model, bulk);
             }
-            KeyCode::Enter if *yes => return run_bulk(model, bulk, effects),
+            KeyCode::Enter if *yes => return run_bulk(model, bulk),
             KeyCode::Enter => return,
             KeyCode::Tab | KeyCode::BackTab | KeyCode::Left | KeyCode::Right => *yes = !*yes,
             _ => {}
         },
         Stage::Running if leaves => bulk.stage = Stage::Stopping,
-        Stage::Failed(_) if leaves => return finish(model, &bulk, effects),
-        Stage::Failed(_) if key.code == KeyCode::Enter => return run_bulk(model, bulk, effects),
+        Stage::Failed(_) if leaves => return finish(model, &bulk),
+        Stage::Failed(_) if key.code == KeyCode::Enter => return run_bulk(model, bulk),
         _ => {}
     }
     model.overlay = Some(Overlay::Bulk(bulk));
 }
 
 /// Starts or resumes the change. All other functions call this one to do so.
-fn run_bulk(model: &mut Model, mut bulk: Box<Bulk>, effects: &mut Vec<Effect>) {
+fn run_bulk(model: &mut Model, mut bulk: Box<Bulk>) {
     if model.is_connected() {
         bulk.stage = if bulk.is_counted {
             Stage::Running
@@ -241,16 +224,15 @@ fn run_bulk(model: &mut Model, mut bulk: Box<Bulk>, effects: &mut Vec<Effect>) {
             Stage::Counting
         };
         model.overlay = Some(Overlay::Bulk(bulk));
-        return continue_next(model, effects);
+        return continue_next(model);
     }
     bulk.stage = Stage::Failed("not connected; Enter tries again".to_owned());
     model.overlay = Some(Overlay::Bulk(bulk));
 }
 
-fn abandon_bulk(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
+fn abandon_bulk(model: &mut Model, bulk: &Bulk) {
     if let Some(ticket) = bulk.waiting {
-        model.pending.remove(&ticket);
-        effects.push(Effect::Send(Command::Abandon(ticket)));
+        model.abandon(ticket);
     }
 }
 
@@ -267,13 +249,7 @@ fn take_waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
 }
 
 /// Handles the response to a step, unless the change no longer waits for it.
-pub(super) fn handle_response(
-    model: &mut Model,
-    ticket: Ticket,
-    step: BulkStep,
-    answer: CallResult,
-    effects: &mut Vec<Effect>,
-) -> bool {
+fn handle_response(model: &mut Model, ticket: Ticket, step: BulkStep, answer: CallResult) -> bool {
     let Some(mut bulk) = take_waiting(model, ticket) else {
         return false;
     };
@@ -284,7 +260,7 @@ pub(super) fn handle_response(
             Ok(v1::CountEventsResponse { count, .. }) => {
                 events.found = count.map(i64::from);
                 let (call, step) = events.page(String::new());
-                bulk.waiting = Some(self::call(model, call, ReplyPurpose::Bulk(step), effects));
+                bulk.waiting = Some(send_step(model, call, step));
                 model.overlay = Some(Overlay::Bulk(bulk));
                 return false;
             }
@@ -312,12 +288,12 @@ pub(super) fn handle_response(
             (tally, next.to_owned())
         }),
         (BulkStep::Updates(updating), _) => {
-            handle_receivers(model, bulk, updating, answer, effects);
+            handle_receivers(model, bulk, updating, answer);
             return true;
         }
         (_, Work::Deliveries(..)) => return false,
     };
-    handle_result(model, bulk, found, effects);
+    handle_result(model, bulk, found);
     true
 }
 
@@ -325,7 +301,6 @@ fn handle_result(
     model: &mut Model,
     mut bulk: Box<Bulk>,
     found: Result<(BulkTally, String), Failure>,
-    effects: &mut Vec<Effect>,
 ) {
     let (tally, next) = match found {
         Ok(found) => found,
@@ -340,7 +315,7 @@ fn handle_result(
     if bulk.is_counted {
         bulk.done.add(tally);
         if is_end || bulk.stage == Stage::Stopping {
-            return finish(model, &bulk, effects);
+            return finish(model, &bulk);
         }
     } else {
         bulk.counted.add(tally);
@@ -348,7 +323,7 @@ fn handle_result(
             return model.show_notice(Token::Info, bulk.empty_message());
         }
         if is_end {
-            if count_updates(model, &mut bulk, effects) {
+            if count_updates(model, &mut bulk) {
                 model.overlay = Some(Overlay::Bulk(bulk));
                 return;
             }
@@ -356,10 +331,10 @@ fn handle_result(
         }
     }
     model.overlay = Some(Overlay::Bulk(bulk));
-    continue_next(model, effects);
+    continue_next(model);
 }
 
-fn finish(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
+fn finish(model: &mut Model, bulk: &Bulk) {
     let (outcome, has_failed) = bulk.outcome();
     if let Some(done) = bulk.to_undo() {
         model.record_undo(outcome.clone(), UndoAction::Many(Box::new(done)));
@@ -379,5 +354,5 @@ fn finish(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
         model.show_notice(Token::Warning, text);
     }
     model.page.list.marks.clear();
-    read::refresh_after_write(model, effects);
+    read::refresh_after_write(model);
 }

@@ -6,14 +6,14 @@ use super::call;
 use crate::{
     client::{Call, CallResult, EventFilter, Ticket, message},
     data::{ChartData, ChartPeriod, FailureKind},
-    model::{Model, message::Effect, reply_purpose::ReplyPurpose},
+    model::{Model, reply::ReplyHandler},
 };
 
 const GROUPS: i32 = 50;
 const NAME: &str = "name";
 const HOST: &str = "host";
 
-pub(super) fn read_statistics(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn read_statistics(model: &mut Model) {
     let back = model.chart_period;
     let span = prost_types::Duration {
         seconds: back.seconds(),
@@ -21,30 +21,33 @@ pub(super) fn read_statistics(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let request = v1::GetStatisticsRequest { span: Some(span) };
     let call = Call::from_request("OverviewService", &request);
-    send_request(model, call, ReplyPurpose::Statistics(back), effects);
+    send_request(model, call, move |model, ticket, answer| {
+        handle_statistics(model, ticket, back, answer)
+    });
     model.store.counted_revision = model.store.overview.revision;
     model.store.wall.requested_ms = model.now_ms;
 }
 
-fn send_request(model: &mut Model, call: Call, then: ReplyPurpose, effects: &mut Vec<Effect>) {
-    model.store.wall.waiting = Some(self::call(model, call, then, effects));
+fn send_request(model: &mut Model, call: Call, handler: impl ReplyHandler) {
+    model.store.wall.waiting = Some(self::call(model, call, handler));
 }
 
-fn count(model: &mut Model, counted: Box<ChartData>, by: &'static str, effects: &mut Vec<Effect>) {
+fn count(model: &mut Model, counted: Box<ChartData>, by: &'static str) {
     let open = EventFilter {
         open_only: true,
         ..EventFilter::default()
     };
     let call = open.group(by, GROUPS);
-    send_request(model, call, ReplyPurpose::Noisiest(counted, by), effects);
+    send_request(model, call, move |model, ticket, answer| {
+        handle_noise_response(model, ticket, counted, by, answer)
+    });
 }
 
-pub(super) fn handle_statistics(
+fn handle_statistics(
     model: &mut Model,
     ticket: Ticket,
     back: ChartPeriod,
     answer: CallResult,
-    effects: &mut Vec<Effect>,
 ) -> bool {
     // Drops the response if the period was changed in the meantime.
     if model.store.wall.waiting != Some(ticket) {
@@ -58,20 +61,19 @@ pub(super) fn handle_statistics(
                 names: None,
                 hosts: None,
             });
-            count(model, counted, NAME, effects);
+            count(model, counted, NAME);
             false
         }
         Err(failure) => model.store.wall.record(Err(failure), model.now_ms),
     }
 }
 
-pub(super) fn handle_noise_response(
+fn handle_noise_response(
     model: &mut Model,
     ticket: Ticket,
     mut counted: Box<ChartData>,
     by: &str,
     answer: CallResult,
-    effects: &mut Vec<Effect>,
 ) -> bool {
     if model.store.wall.waiting != Some(ticket) {
         return false;
@@ -84,7 +86,7 @@ pub(super) fn handle_noise_response(
     };
     if by == NAME {
         counted.names = found;
-        count(model, counted, HOST, effects);
+        count(model, counted, HOST);
         return false;
     }
     counted.hosts = found;

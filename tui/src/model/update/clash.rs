@@ -7,17 +7,16 @@ use crate::{
     model::{
         Model,
         form::{Form, describe_changes},
-        message::Effect,
         overlay::{Clash, ClashChoice, Overlay},
     },
     theme::Token,
 };
 
-pub(super) fn begin_clash(model: &mut Model, mine: Object, effects: &mut Vec<Effect>) {
+pub(super) fn begin_clash(model: &mut Model, mine: Object) {
     let kind = mine.kind;
     model.store.resources_mut(kind).waiting = None;
     model.clash = Some(Box::new(mine));
-    read::read_resources(model, &[kind], effects);
+    read::read_resources(model, &[kind]);
 }
 
 pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
@@ -60,7 +59,7 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
 }
 
 /// Applies the operator's choice. The draft is preserved until it is stored or discarded.
-pub(super) fn resolve_clash(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>) {
+pub(super) fn resolve_clash(model: &mut Model, clash: Clash) {
     let Clash {
         mine, theirs, etag, ..
     } = clash;
@@ -78,7 +77,7 @@ pub(super) fn resolve_clash(model: &mut Model, clash: Clash, effects: &mut Vec<E
             keep_draft(model, &mine, stored.clone());
             // No confirmation is needed, because the operator chose after seeing both versions.
             let then = confirm::store_write(model, mine, stored.as_ref(), None);
-            execute(model, then, effects);
+            execute(model, then);
         }
     }
 }

@@ -12,7 +12,6 @@ use crate::{
         Model,
         bulk::pluralize,
         form::describe_changes,
-        message::Effect,
         overlay::{Confirm, Consequence, Overlay},
         page::Content,
         silencing::SilenceScope,
@@ -37,7 +36,6 @@ fn run_or_confirm(
     mut then: Consequence,
     back: UndoAction,
     question: impl FnOnce(&Model, Consequence) -> Confirm,
-    effects: &mut Vec<Effect>,
 ) {
     if model.is_plain {
         let confirm = question(model, then);
@@ -47,16 +45,16 @@ fn run_or_confirm(
         write.back = Some(back).filter(|back| !back.is_empty());
         write.at_once = true;
     }
-    execute(model, then, effects);
+    execute(model, then);
 }
 
-pub(super) fn confirm_undo(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_undo(model: &mut Model) {
     let Some((what, back)) = model.last_change() else {
         return model.show_notice(Token::Info, "nothing to undo");
     };
     let lines = back.question_lines(model);
     if lines.is_empty() {
-        return undo_last(model, true, effects);
+        return undo_last(model, true);
     }
     let mut confirm = Confirm::new(format!("Undo: {what}?"), "Undo", Consequence::Undo);
     for (token, line) in lines {
@@ -133,7 +131,7 @@ fn describe_remaining(model: &Model, kind: Kind, rule: &str) -> String {
     }
 }
 
-pub(super) fn confirm_toggle(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_toggle(model: &mut Model) {
     let name = model.resource_name();
     let Some(rule) = name.and_then(|name| model.store.object(Kind::Rule, &name)) else {
         return;
@@ -164,7 +162,7 @@ pub(super) fn confirm_toggle(model: &mut Model, effects: &mut Vec<Effect>) {
         let words = format!("From now on it {does} {receivers}.");
         Confirm::new(format!("{verb} rule {name}?"), verb, then).line(Token::Text, words)
     };
-    run_or_confirm(model, then, back, question, effects);
+    run_or_confirm(model, then, back, question);
 }
 
 pub(super) fn confirm_pause(model: &mut Model) {
@@ -188,7 +186,7 @@ pub(super) fn confirm_pause(model: &mut Model) {
     show_question(model, confirm.line(Token::Text, words));
 }
 
-pub(super) fn confirm_send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_send_waiting(model: &mut Model) {
     let Some((name, count)) = model.tested_backlog() else {
         return model.show_notice(Token::Info, "no deliveries are waiting for it");
     };
@@ -197,11 +195,7 @@ pub(super) fn confirm_send_waiting(model: &mut Model, effects: &mut Vec<Effect>)
         "sending the {} waiting for {name}",
         pluralize(count, "delivery")
     );
-    execute(
-        model,
-        write_consequence(pause_call(&name, false), done),
-        effects,
-    );
+    execute(model, write_consequence(pause_call(&name, false), done));
 }
 
 pub(super) fn confirm_release(model: &mut Model) {
@@ -254,17 +248,11 @@ pub(super) fn confirm_group_change(model: &mut Model, change: &StatusChange) {
     );
 }
 
-pub(super) fn confirm_silence(
-    model: &mut Model,
-    scope: &SilenceScope,
-    until: &str,
-    call: Call,
-    effects: &mut Vec<Effect>,
-) {
+pub(super) fn confirm_silence(model: &mut Model, scope: &SilenceScope, until: &str, call: Call) {
     let what = &scope.what;
     let then = write_consequence(call, format!("silenced {what} {until}"));
     if !scope.is_too_broad() && !model.is_plain {
-        return execute(model, then, effects);
+        return execute(model, then);
     }
     let mut confirm = Confirm::new(format!("Silence {what} {until}?"), "Silence", then);
     for (token, line) in scope.lines() {
@@ -327,17 +315,17 @@ pub(super) fn confirm_revoke(model: &mut Model) {
     show_question(model, confirm.line(Token::Dim, "This cannot be undone."));
 }
 
-pub(super) fn confirm_acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_acknowledge(model: &mut Model, flag: bool) {
     let (verb, done) = if flag {
         ("Acknowledge", "acknowledged")
     } else {
         ("Unacknowledge", "removed the acknowledgement of")
     };
     let change = StatusChange::Acknowledged(flag);
-    confirm_status_change(model, &change, (verb, done, ""), effects);
+    confirm_status_change(model, &change, (verb, done, ""));
 }
 
-pub(super) fn toggle_own_assignment(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn toggle_own_assignment(model: &mut Model) {
     let Some(caller) = &model.caller else { return };
     let own = caller.name.clone();
     let ids = model.selected_targets();
@@ -351,11 +339,11 @@ pub(super) fn toggle_own_assignment(model: &mut Model, effects: &mut Vec<Effect>
     } else {
         own
     };
-    confirm_assign(model, assignee, effects);
+    confirm_assign(model, assignee);
 }
 
 /// Assigns the events to a client; an empty name unassigns them.
-pub(super) fn confirm_assign(model: &mut Model, assignee: String, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_assign(model: &mut Model, assignee: String) {
     let done = if assignee.is_empty() {
         "unassigned".to_owned()
     } else {
@@ -363,10 +351,10 @@ pub(super) fn confirm_assign(model: &mut Model, assignee: String, effects: &mut 
     };
     let words = "This sends no notifications.";
     let change = StatusChange::Assigned(assignee);
-    confirm_status_change(model, &change, ("Assign", &done, words), effects);
+    confirm_status_change(model, &change, ("Assign", &done, words));
 }
 
-pub(super) fn confirm_status(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_status(model: &mut Model, status: Status) {
     let (verb, done, words) = match status {
         Status::Closed => (
             "Close",
@@ -381,7 +369,7 @@ pub(super) fn confirm_status(model: &mut Model, status: Status, effects: &mut Ve
         Status::Open | Status::Default => ("Open", "reopened", "Rules may notify again."),
     };
     let change = StatusChange::Status(status);
-    confirm_status_change(model, &change, (verb, done, words), effects);
+    confirm_status_change(model, &change, (verb, done, words));
 }
 
 /// Changes the marked occurrences, else the selected or shown one.
@@ -389,7 +377,6 @@ fn confirm_status_change(
     model: &mut Model,
     change: &StatusChange,
     (verb, done, words): (&'static str, &str, &str),
-    effects: &mut Vec<Effect>,
 ) {
     let ids = model.selected_targets();
     let title = match ids.as_slice() {
@@ -417,7 +404,7 @@ fn confirm_status_change(
         confirm
     };
     if is_quiet {
-        run_or_confirm(model, then, back, question, effects);
+        run_or_confirm(model, then, back, question);
     } else {
         let confirm = question(model, then);
         show_question(model, confirm);
@@ -463,12 +450,7 @@ pub(super) fn confirm_delivery_change(model: &mut Model, transition: Transition)
     show_question(model, confirm.line(Token::Dim, words));
 }
 
-pub(super) fn confirm_note(
-    model: &mut Model,
-    ids: &[String],
-    text: &str,
-    effects: &mut Vec<Effect>,
-) {
+pub(super) fn confirm_note(model: &mut Model, ids: &[String], text: &str) {
     let done = format!("note added to {}", model.name_events(ids));
     let then = write_consequence(events::write_notes(ids, text), done);
     // The response contains the ids for the undo.
@@ -484,7 +466,7 @@ pub(super) fn confirm_note(
         }
         confirm.line(Token::Text, text)
     };
-    run_or_confirm(model, then, back, question, effects);
+    run_or_confirm(model, then, back, question);
 }
 
 pub(super) fn store_write(

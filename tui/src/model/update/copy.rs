@@ -3,10 +3,10 @@
 use bellwether_proto::{json, text::percent_encode, v1};
 use prost::Name;
 
-use super::send_call;
+use super::call;
 use crate::{
-    client::{Ticket, events},
-    data::{Failure, Kind, occurrence},
+    client::{CallResult, Ticket, events},
+    data::{Kind, Screen, occurrence},
     document::Line,
     model::{
         Model, document,
@@ -14,30 +14,31 @@ use crate::{
         message::Effect,
         overlay::{Menu, MenuAction, MenuItem, Overlay},
         page::Content,
-        reply_purpose::ReplyPurpose,
     },
     route::Route,
     text,
     theme::Token,
 };
 
-pub(super) fn copy_id(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn copy_id(model: &mut Model) {
     let wanted = match &model.page.route {
-        Route::Events if model.page.list.count == 0 => {
+        Route::Screen(Screen::Events) if model.page.list.count == 0 => {
             model.show_notice(Token::Info, "copied the command");
             let command = model.shell.send_command();
             let lines = command
                 .lines()
                 .map(|line| line.trim_end_matches('\\').trim());
-            return effects.push(Effect::Copy(lines.collect::<Vec<_>>().join(" ")));
+            return model
+                .effects
+                .push(Effect::Copy(lines.collect::<Vec<_>>().join(" ")));
         }
-        Route::Overview => model.service.clone(),
+        Route::Screen(Screen::Overview) => model.service.clone(),
         Route::Report if matches!(model.page.inquiry(), Some(Inquiry::Handover { .. })) => {
             page_text(model)
         }
         _ => model.current_id(),
     };
-    copy_text(model, wanted, effects);
+    copy_text(model, wanted);
 }
 
 /// Returns the text of the page, without the hints about keys.
@@ -55,14 +56,14 @@ fn page_text(model: &Model) -> String {
     all.collect::<Vec<_>>().join("\n")
 }
 
-fn copy_text(model: &mut Model, wanted: String, effects: &mut Vec<Effect>) {
+fn copy_text(model: &mut Model, wanted: String) {
     if wanted.is_empty() {
         return model.show_notice(Token::Info, "nothing to copy here");
     }
     let first = wanted.lines().next().unwrap_or_default();
     let shown = text::fit_to_width(first, model.terminal_columns().saturating_sub(12));
     model.show_notice(Token::Info, format!("copied {shown}"));
-    effects.push(Effect::Copy(wanted));
+    model.effects.push(Effect::Copy(wanted));
 }
 
 pub(super) fn open_copy_menu(model: &mut Model) {
@@ -78,12 +79,12 @@ pub(super) fn open_copy_menu(model: &mut Model) {
     }));
 }
 
-pub(super) fn run_menu_action(model: &mut Model, what: MenuAction, effects: &mut Vec<Effect>) {
+pub(super) fn run_menu_action(model: &mut Model, what: MenuAction) {
     match what {
         MenuAction::Field(_) | MenuAction::View(_) | MenuAction::Open(_) => {}
-        MenuAction::Text(text) => copy_text(model, text, effects),
+        MenuAction::Text(text) => copy_text(model, text),
         MenuAction::Event(id) => {
-            let ticket = send_call(model, events::get_event(&id), ReplyPurpose::Copy, effects);
+            let ticket = call(model, events::get_event(&id), copy_event);
             model.copies = Some(ticket);
             model.show_notice(Token::Dim, "…");
         }
@@ -91,17 +92,12 @@ pub(super) fn run_menu_action(model: &mut Model, what: MenuAction, effects: &mut
 }
 
 /// Copies a requested event, unless another was requested in the meantime.
-pub(super) fn handle_event(
-    model: &mut Model,
-    ticket: Ticket,
-    found: Result<v1::Event, Failure>,
-    effects: &mut Vec<Effect>,
-) -> bool {
+fn copy_event(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
     if model.copies.take_if(|waits| *waits == ticket).is_none() {
         return false;
     }
-    match found {
-        Ok(event) => copy_text(model, pretty_json(&event), effects),
+    match events::parse_event(answer) {
+        Ok(event) => copy_text(model, pretty_json(&event)),
         Err(failure) => model.show_notice(Token::Bad, format!("✗ {}", failure.sentence())),
     }
     true
@@ -178,13 +174,16 @@ impl Model {
             (_, Content::Event { detail, .. }) => {
                 Some(MenuAction::Text(pretty_json(detail.value.as_ref()?)))
             }
-            (_, Content::Delivery(delivery)) => {
+            (Route::Delivery(_), content) => {
+                let delivery = content.response::<v1::Delivery>()?;
                 Some(MenuAction::Text(pretty_json(delivery.value.as_ref()?)))
             }
             // The event is requested, because the rows of the list are not complete events.
-            (Route::Events, _) if !id.is_empty() => Some(MenuAction::Event(id.to_owned())),
+            (Route::Screen(Screen::Events), _) if !id.is_empty() => {
+                Some(MenuAction::Event(id.to_owned()))
+            }
             (Route::List(kind) | Route::Object(kind, _), _) => object(*kind).map(MenuAction::Text),
-            (Route::Deliveries, _) => {
+            (Route::Screen(Screen::Deliveries), _) => {
                 let mut rows = self.store.deliveries.rows().iter();
                 Some(MenuAction::Text(pretty_json(
                     rows.find(|row| row.id == id)?,
@@ -208,11 +207,11 @@ impl Model {
             _ => None,
         };
         let words = match &self.page.route {
-            Route::Events | Route::Event(_) if id.is_empty() => {
+            Route::Screen(Screen::Events) | Route::Event(_) if id.is_empty() => {
                 let filter = shell_quote(&self.page.list.filter);
                 format!("events {filter}")
             }
-            Route::Events => format!("explain {quoted}"),
+            Route::Screen(Screen::Events) => format!("explain {quoted}"),
             Route::Event(_) => {
                 let id = event.map_or(id, |event| event.id.as_str());
                 format!("explain {}", shell_quote(id))
@@ -220,7 +219,7 @@ impl Model {
             Route::List(kind) | Route::Object(kind, _) if is_configuration(*kind) => {
                 format!("get {} {quoted}", kind.singular())
             }
-            Route::Overview => "status".to_owned(),
+            Route::Screen(Screen::Overview) => "status".to_owned(),
             _ => return None,
         };
         Some(format!("{bellwether} {}", words.trim_end()))
@@ -236,7 +235,7 @@ fn rest_path(route: &Route, id: &str) -> Option<String> {
     let below =
         |path: &str, id: &str| (!id.is_empty()).then(|| format!("{path}/{}", percent_encode(id)));
     match route {
-        Route::Events | Route::Event(_) => below("/v1/events", event),
+        Route::Screen(Screen::Events) | Route::Event(_) => below("/v1/events", event),
         Route::List(Kind::Client | Kind::Pending)
         | Route::Object(Kind::Client | Kind::Pending, _) => None,
         Route::List(Kind::Mapping) | Route::Object(Kind::Mapping, _) => {
@@ -251,8 +250,10 @@ fn rest_path(route: &Route, id: &str) -> Option<String> {
         Route::List(kind) | Route::Object(kind, _) => {
             below(&format!("/v1/notification/{}", kind.plural()), id)
         }
-        Route::Deliveries | Route::Delivery(_) => below("/v1/notification/deliveries", id),
-        Route::Overview => Some("/v1/overview".to_owned()),
+        Route::Screen(Screen::Deliveries) | Route::Delivery(_) => {
+            below("/v1/notification/deliveries", id)
+        }
+        Route::Screen(Screen::Overview) => Some("/v1/overview".to_owned()),
         _ => None,
     }
 }

@@ -7,7 +7,6 @@ use crate::{
         Model,
         bulk::EventTransition,
         field::TextField,
-        message::Effect,
         overlay::{Overlay, Prompt, PromptPurpose},
     },
 };
@@ -59,8 +58,8 @@ fn prompt_note(model: &mut Model, title: &str, then: PromptPurpose) {
     }));
 }
 
-pub(super) fn set_all_statuses(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
-    bulk::begin_for_events(model, EventTransition::Set(change), effects);
+pub(super) fn set_all_statuses(model: &mut Model, change: StatusChange) {
+    bulk::begin_for_events(model, EventTransition::Set(change));
 }
 
 pub(super) fn annotate_all_events(model: &mut Model) {

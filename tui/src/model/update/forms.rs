@@ -18,7 +18,6 @@ use crate::{
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Picker, PickerPurpose},
         page::{Content, Page},
-        reply_purpose::{PendingSave, ReplyPurpose},
         write::TextEdit,
     },
     route::Route,
@@ -28,14 +27,14 @@ use crate::{
 /// Lines that a key scrolls a pane of the test bench.
 const SCROLLED: isize = 3;
 
-pub(super) fn open_form(model: &mut Model, mut form: Form, effects: &mut Vec<Effect>) {
+pub(super) fn open_form(model: &mut Model, mut form: Form) {
     form.live.due_ms = Some(model.now_ms);
     form.parse_times_at(model.now_ms, &model.zone);
     let mut page = Page::new(Route::Form);
     page.content = Content::Form(Box::new(form));
     navigate::push_page(model, page);
     if model.is_connected() {
-        read::refresh_page(model, effects);
+        read::refresh_page(model);
     }
 }
 
@@ -53,9 +52,9 @@ pub(super) fn open_draft(
     navigate::push_page(model, page);
 }
 
-pub(super) fn new(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn new(model: &mut Model) {
     if let Some(kind) = model.page.route.kind() {
-        open_form(model, Form::new(kind, None, json!({})), effects);
+        open_form(model, Form::new(kind, None, json!({})));
     }
 }
 
@@ -66,22 +65,22 @@ fn stored_resource(model: &Model) -> Option<(Object, (String, String))> {
     Some((kind::editable_part(object), stored))
 }
 
-pub(super) fn edit_selected(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn edit_selected(model: &mut Model) {
     if let Some((Object { kind, json }, stored)) = stored_resource(model) {
-        open_form(model, Form::new(kind, Some(stored), json), effects);
+        open_form(model, Form::new(kind, Some(stored), json));
     }
 }
 
-pub(super) fn duplicate_selected(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn duplicate_selected(model: &mut Model) {
     if let Some((mut draft, (name, _))) = stored_resource(model) {
         draft.set("name", Some(format!("{name}-copy").into()));
         // The copy is disabled, so that it notifies no one if it is stored by accident.
         draft.set("enabled", None);
-        open_form(model, Form::new(draft.kind, None, draft.json), effects);
+        open_form(model, Form::new(draft.kind, None, draft.json));
     }
 }
 
-pub(super) fn edit_text(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn edit_text(model: &mut Model) {
     if let Some((draft, stored)) = stored_resource(model) {
         let edit = TextEdit {
             kind: draft.kind,
@@ -89,11 +88,11 @@ pub(super) fn edit_text(model: &mut Model, effects: &mut Vec<Effect>) {
             text: kind::field_text(&draft),
             into_form: false,
         };
-        effects.push(Effect::Edit(edit));
+        model.effects.push(Effect::Edit(edit));
     }
 }
 
-pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn trigger_from_event(model: &mut Model) {
     let (name, dimensions): (String, Vec<(String, String)>) =
         if let Content::Event { detail, .. } = &model.page.content {
             let Some(event) = &detail.value else { return };
@@ -128,7 +127,7 @@ pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
         clause
     };
     let base = json!({"type": {"event": {"query": {"clause": clause}}}});
-    open_form(model, Form::new(Kind::Trigger, None, base), effects);
+    open_form(model, Form::new(Kind::Trigger, None, base));
 }
 
 pub(super) fn handle_form_key(model: &mut Model, key: KeyEvent) {
@@ -284,19 +283,19 @@ pub(super) fn reveal_secret(model: &mut Model) {
     }
 }
 
-pub(super) fn test_draft(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn test_draft(model: &mut Model) {
     let Some(draft) = current_draft(model) else {
         return;
     };
     let event_id = model.page.form().map(|form| form.bench.event_id.clone());
     if draft.kind != Kind::Destination {
-        return report::test_draft(model, &draft, effects);
+        return report::test_draft(model, &draft);
     }
     let inquiry = Inquiry::Destination {
         fields: draft.with_only_fields(&["name", "type", "delivery", "templateLanguage"]),
         event_id: event_id.unwrap_or_default(),
     };
-    report::test_form(model, &inquiry, effects);
+    report::test_form(model, &inquiry);
 }
 
 pub(super) fn select_older_test(model: &mut Model) {
@@ -307,7 +306,7 @@ pub(super) fn select_older_test(model: &mut Model) {
 
 /// Switches to the other pane of the test bench. If the bench replaces the form, the order is
 /// response, request, form.
-pub(super) fn switch_pane(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn switch_pane(model: &mut Model) {
     let (now_ms, columns) = (model.now_ms, model.size.0);
     if let Some(form) = model.page.form_mut() {
         let bench = &mut form.bench;
@@ -325,7 +324,7 @@ pub(super) fn switch_pane(model: &mut Model, effects: &mut Vec<Effect>) {
             }
         }
     }
-    preview_if_due(model, effects);
+    preview_if_due(model);
 }
 
 pub(super) fn scroll_bench(model: &mut Model, down: bool) {
@@ -351,12 +350,12 @@ pub(super) fn toggle_differences(model: &mut Model) {
     }
 }
 
-pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn copy_curl(model: &mut Model) {
     let request = model.page.form().and_then(Form::request);
     let Some(command) = request.and_then(curl_command) else {
         return model.show_notice(Token::Info, "no HTTP request to copy");
     };
-    effects.push(Effect::Copy(command));
+    model.effects.push(Effect::Copy(command));
     model.show_notice(
         Token::Info,
         "copied the request as curl, with masked secrets",
@@ -376,25 +375,25 @@ fn current_draft(model: &mut Model) -> Option<Object> {
     draft
 }
 
-pub(super) fn as_text(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn as_text(model: &mut Model) {
     if let Some(form) = model.page.form() {
-        effects.push(Effect::Edit(TextEdit::from_form(form)));
+        model.effects.push(Effect::Edit(TextEdit::from_form(form)));
     }
 }
 
-pub(super) fn open_reference(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_reference(model: &mut Model) {
     let Some(form) = model.page.form() else {
         return;
     };
     let route = match document::topic_for_path(form.spec().path) {
-        "" => Route::Reference,
+        "" => Route::REFERENCE,
         topic => Route::Topic(topic.to_owned()),
     };
-    navigate::go_to_route(model, route, effects);
+    navigate::go_to_route(model, route);
 }
 
 /// Asks whether to save the form, after the service has validated it.
-pub(super) fn save_form(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn save_form(model: &mut Model) {
     let Some(draft) = current_draft(model) else {
         return;
     };
@@ -417,58 +416,62 @@ pub(super) fn save_form(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(check) = check else {
         return confirm::confirm_save(model, draft, stored.as_ref(), before.as_ref(), None);
     };
-    let saving = PendingSave {
-        draft,
-        stored,
-        before,
-    };
-    let ticket = call(model, check, ReplyPurpose::Save(Box::new(saving)), effects);
+    let ticket = call(model, check, move |model, ticket, answer| {
+        handle_validation(
+            model,
+            ticket,
+            draft,
+            stored.as_ref(),
+            before.as_ref(),
+            answer,
+        )
+    });
     if let Some(form) = model.page.form_mut() {
         form.saving = Some(ticket);
     }
 }
 
 /// Handles the result of the validation before saving: asks for confirmation or shows the errors.
-/// Returns the keys pressed in the meantime; `None` if no validation was pending.
-pub(super) fn handle_validation(
+/// The confirmation gets the keys pressed in the meantime. Returns whether a validation was pending.
+fn handle_validation(
     model: &mut Model,
     ticket: Ticket,
-    saving: PendingSave,
+    draft: Object,
+    stored: Option<&(String, String)>,
+    before: Option<&Object>,
     answer: CallResult,
-) -> Option<Vec<KeyEvent>> {
-    let form = model.page.form_mut()?;
-    form.saving.take_if(|it| *it == ticket)?;
+) -> bool {
+    let form = model.page.form_mut();
+    let Some(form) = form.filter(|form| form.saving == Some(ticket)) else {
+        return false;
+    };
+    form.saving = None;
     let ahead = std::mem::take(&mut form.ahead);
-    let PendingSave {
-        draft,
-        stored,
-        before,
-    } = saving;
     match answer {
         Err(failure) if failure.kind == FailureKind::Invalid => {
             form.show_failure(&failure);
             model.show_notice(Token::Bad, format!("✗ {}", failure.sentence()));
-            return Some(Vec::new());
         }
         // Any other error is reported when the form is saved.
         answer => {
             let kind = draft.kind;
-            confirm::confirm_save(model, draft, stored.as_ref(), before.as_ref(), None);
+            confirm::confirm_save(model, draft, stored, before, None);
             if let Some(Overlay::Confirm(confirm)) = &mut model.overlay {
                 confirm::add_preview(confirm, kind, answer);
             }
+            model.keys_ahead = ahead;
         }
     }
-    Some(ahead)
+    true
 }
 
 /// Leaves the form, after a confirmation if it has changes.
-pub(super) fn leave_form(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn leave_form(model: &mut Model) {
     let Some(form) = model.page.form() else {
         return;
     };
     if !form.is_changed() {
-        return navigate::go_back(model, effects);
+        return navigate::go_back(model);
     }
     let title = format!("Leave «{}»?", form.title());
     let confirm = Confirm::new(title, "Leave", Consequence::LeaveForm)
@@ -573,7 +576,7 @@ pub(super) fn apply_pick(model: &mut Model, chosen: Vec<String>) {
 }
 
 /// Requests a validation once the pause after the last key is over.
-pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn check_if_due(model: &mut Model) {
     let (now_ms, up) = (model.now_ms, model.is_connected());
     let Some(form) = model.page.form_mut() else {
         return;
@@ -591,14 +594,35 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         form.checked = true;
         return;
     };
-    let ticket = call(model, validate, ReplyPurpose::Check, effects);
+    let ticket = call(model, validate, record_check);
     if let Some(form) = model.page.form_mut() {
         form.checking = Some((ticket, version));
     }
 }
 
+fn record_check(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
+    let Some(form) = model.page.form_mut() else {
+        return false;
+    };
+    if form.checking != Some((ticket, form.version)) {
+        return false;
+    }
+    match answer {
+        Ok(_) => form.checked = true,
+        Err(failure) if failure.kind == FailureKind::Invalid => {
+            // A validation during a pause in typing must not move the focus.
+            let focus = form.focus;
+            form.show_failure(&failure);
+            form.focus = focus;
+        }
+        // Any other error is reported when the form is saved.
+        Err(_) => {}
+    }
+    true
+}
+
 /// Requests the service's result for the form once the pause after the last key is over.
-pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn preview_if_due(model: &mut Model) {
     let (now_ms, is_up) = (model.now_ms, model.is_connected());
     let is_wide = model.size.0 >= limits::FORM_SPLIT_COLUMNS;
     let has_bench = model.size.0 >= limits::BENCH_COLUMNS;
@@ -621,18 +645,16 @@ pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         form.live.made = None;
         return;
     };
-    let ticket = call(model, live, ReplyPurpose::Live, effects);
+    let ticket = call(model, live, |model, ticket, answer| {
+        let form = model.page.form_mut();
+        form.is_some_and(|form| form.record_live_response(ticket, answer))
+    });
     if let Some(form) = model.page.form_mut() {
         form.live.waiting = Some(ticket);
     }
 }
 
-pub(super) fn handle_edited(
-    model: &mut Model,
-    edit: TextEdit,
-    result: Result<String, String>,
-    effects: &mut Vec<Effect>,
-) {
+pub(super) fn handle_edited(model: &mut Model, edit: TextEdit, result: Result<String, String>) {
     let text = match result {
         Ok(text) => text,
         Err(message) => return model.show_notice(Token::Bad, message),
@@ -645,7 +667,7 @@ pub(super) fn handle_edited(
         Err(problems) => {
             // The editor opens again with the errors at their lines, so that no text is lost.
             let text = editor::annotate_text(&text, &problems);
-            return effects.push(Effect::Edit(TextEdit { text, ..edit }));
+            return model.effects.push(Effect::Edit(TextEdit { text, ..edit }));
         }
     };
     if edit.into_form
@@ -659,7 +681,7 @@ pub(super) fn handle_edited(
     if !same_name {
         let problem = editor::Problem::new("name", "the name cannot be changed");
         let text = editor::annotate_text(&text, &[problem]);
-        return effects.push(Effect::Edit(TextEdit { text, ..edit }));
+        return model.effects.push(Effect::Edit(TextEdit { text, ..edit }));
     }
     let before = stored.as_ref().and_then(|(name, _)| {
         let object = model.store.object(edit.kind, name)?;

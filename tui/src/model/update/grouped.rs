@@ -1,14 +1,14 @@
 //! Events counted by a field, and the events of a group.
 
-use super::call;
+use bellwether_proto::v1;
+
+use super::load;
 use crate::{
-    client::EventFilter,
+    client::{EventFilter, message},
     limits,
     model::{
         Model, filter,
-        message::Effect,
         overlay::{Menu, MenuAction, MenuItem, Overlay},
-        reply_purpose::ReplyPurpose,
     },
     route::Route,
     theme::Token,
@@ -55,7 +55,7 @@ fn grouping_items(model: &Model) -> Vec<MenuItem> {
     .collect()
 }
 
-pub(super) fn read_groups(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn read_groups(model: &mut Model) {
     let route = model.page.route.clone();
     let Route::EventGroups { field, filter } = &route else {
         return;
@@ -74,17 +74,24 @@ pub(super) fn read_groups(model: &mut Model, effects: &mut Vec<Effect>) {
         model.store.event_groups.clear();
         model.store.event_groups_of = Some(route);
     }
-    let ticket = call(model, group, ReplyPurpose::GroupedEvents, effects);
-    model.store.event_groups.request(ticket, model.now_ms);
+    load(
+        model,
+        group,
+        |it| &mut it.store.event_groups,
+        |answer| {
+            let found: v1::GroupEventsResponse = message(answer)?;
+            Ok(found.into())
+        },
+    );
 }
 
-pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_only(model: &mut Model) {
     let open_only = &mut model.store.events.filter.open_only;
     *open_only = !*open_only;
     // The list of events is read again when it is shown.
     model.store.events.generation = crate::client::Ticket(0);
     model.store.event_groups.clear();
-    read_groups(model, effects);
+    read_groups(model);
 }
 
 pub(super) fn group_filter(model: &Model) -> Option<String> {

@@ -5,11 +5,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use super::{forms, navigate, overlays};
 use crate::{
     keymap::{self, KeyLookup},
-    model::{Model, field::TextField, matching::Matching, message::Effect},
+    model::{Model, field::TextField, matching::Matching},
     theme::Token,
 };
 
-pub(super) fn handle_key_press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
+pub(super) fn handle_key_press(model: &mut Model, key: KeyEvent) {
     if key.kind == KeyEventKind::Release {
         return;
     }
@@ -23,11 +23,11 @@ pub(super) fn handle_key_press(model: &mut Model, key: KeyEvent, effects: &mut V
     model.page.list.to_end = false;
     if let Some(overlay) = &model.overlay {
         let key = if overlay.accepts_text() { key } else { placed };
-        overlays::handle_overlay_key(model, key, effects);
+        overlays::handle_overlay_key(model, key);
     } else if model.page.form().is_some() {
         forms::handle_form_key(model, key);
     } else if model.page.list.typing.is_some() {
-        handle_text_key(model, key, effects);
+        handle_text_key(model, key);
     } else if !model.continue_sequence(key) && matches!(key.code, KeyCode::Char(_) | KeyCode::F(_))
     {
         let key = keymap::format_keys(&[key]);
@@ -79,7 +79,7 @@ pub(super) fn handle_paste(model: &mut Model, text: &str) {
     }
 }
 
-fn handle_text_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn handle_text_key(model: &mut Model, key: KeyEvent) {
     let Some(field) = &mut model.page.list.typing else {
         return;
     };
@@ -93,7 +93,7 @@ fn handle_text_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) 
             model.page.list.typing = None;
             let route = model.page.route.clone();
             model.remember_filter(&route, &text);
-            navigate::set_filter(model, text, effects);
+            navigate::set_filter(model, text);
         }
         KeyCode::Tab => complete_text(model),
         KeyCode::Up => model.recall_filter(true),

@@ -4,14 +4,14 @@ use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKin
 
 use super::{keys, navigate, screen};
 use crate::{
-    model::{CRUMB_GAP, HOME, Model, document, message::Effect, page::Tab, tabs},
+    model::{CRUMB_GAP, HOME, Model, document, page::Tab, tabs},
     route::Route,
     text,
 };
 
 const WHEEL_ROWS: isize = 3;
 
-pub(super) fn handle_mouse(model: &mut Model, event: MouseEvent, effects: &mut Vec<Effect>) {
+pub(super) fn handle_mouse(model: &mut Model, event: MouseEvent) {
     model.page.list.to_end = false;
     let over = model.overlay.is_some() || model.page.form().is_some();
     if let Some(lines) = scroll_lines(event.kind)
@@ -22,19 +22,14 @@ pub(super) fn handle_mouse(model: &mut Model, event: MouseEvent, effects: &mut V
         return;
     }
     match event.kind {
-        MouseEventKind::ScrollDown if over => press_key(model, KeyCode::Down, effects),
-        MouseEventKind::ScrollUp if over => press_key(model, KeyCode::Up, effects),
-        MouseEventKind::ScrollDown => navigate::move_cursor(model, WHEEL_ROWS, effects),
-        MouseEventKind::ScrollUp => navigate::move_cursor(model, -WHEEL_ROWS, effects),
+        MouseEventKind::ScrollDown if over => press_key(model, KeyCode::Down),
+        MouseEventKind::ScrollUp if over => press_key(model, KeyCode::Up),
+        MouseEventKind::ScrollDown => navigate::move_cursor(model, WHEEL_ROWS),
+        MouseEventKind::ScrollUp => navigate::move_cursor(model, -WHEEL_ROWS),
         // Questions and forms accept keys only.
         MouseEventKind::Down(MouseButton::Left) if !over && model.page.list.typing.is_none() => {
             model.clear_notice();
-            handle_click(
-                model,
-                usize::from(event.column),
-                usize::from(event.row),
-                effects,
-            );
+            handle_click(model, usize::from(event.column), usize::from(event.row));
         }
         _ => {}
     }
@@ -48,17 +43,17 @@ fn scroll_lines(event: MouseEventKind) -> Option<isize> {
     }
 }
 
-fn press_key(model: &mut Model, code: KeyCode, effects: &mut Vec<Effect>) {
-    keys::handle_key_press(model, KeyEvent::from(code), effects);
+fn press_key(model: &mut Model, code: KeyCode) {
+    keys::handle_key_press(model, KeyEvent::from(code));
 }
 
-fn handle_click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<Effect>) {
+fn handle_click(model: &mut Model, column: usize, row: usize) {
     if row == 0 {
-        return click_header(model, column, effects);
+        return click_header(model, column);
     }
     if row == 1 && tabs::has_tab_line(model) {
         if let Some(tab) = tabs::tab_at(model, column) {
-            navigate::go_to_route(model, tab, effects);
+            navigate::go_to_route(model, tab);
         }
         return;
     }
@@ -72,19 +67,19 @@ fn handle_click(model: &mut Model, column: usize, row: usize, effects: &mut Vec<
     if model.page.route.is_list() {
         // Skips the first line, which is the heading of the list.
         if let Some(below) = (row - body).checked_sub(1) {
-            click_list_row(model, below, effects);
+            click_list_row(model, below);
         }
         return;
     }
     match (row - body).checked_sub(model.head_rows()) {
-        None => click_tab(model, column, effects),
-        Some(below) => click_line(model, below, effects),
+        None => click_tab(model, column),
+        Some(below) => click_line(model, below),
     }
 }
 
-fn click_header(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
+fn click_header(model: &mut Model, column: usize) {
     if (1..=HOME.len()).contains(&column) {
-        return navigate::go_to_route(model, Route::Overview, effects);
+        return navigate::go_to_route(model, Route::OVERVIEW);
     }
     let parts = model.head_parts();
     let before: usize = parts.iter().map(|(_, words)| text::cell_width(words)).sum();
@@ -96,43 +91,43 @@ fn click_header(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
             .last()
             .map_or("", |page| page.route.screen_name());
         if (start..start + below.len()).contains(&column) {
-            navigate::go_back(model, effects);
+            navigate::go_back(model);
         }
     } else if (start..start + route.screen_name().len()).contains(&column)
         && let Some(above) = route.parent()
     {
-        navigate::go_to_route(model, above, effects);
+        navigate::go_to_route(model, above);
     }
 }
 
 /// Selects a row, or opens it if it is already selected.
-fn click_list_row(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
+fn click_list_row(model: &mut Model, below: usize) {
     let index = model.page.list.top + below;
     if index >= model.rows().len() {
         return;
     }
     let before = model.page.list.index;
     let by = isize::try_from(index).unwrap_or(0) - isize::try_from(before).unwrap_or(0);
-    navigate::move_cursor(model, by, effects);
+    navigate::move_cursor(model, by);
     if before == index {
-        navigate::open_row(model, effects);
+        navigate::open_row(model);
     }
 }
 
 /// Moves the cursor to a line, or follows its link if the cursor is already there.
-fn click_line(model: &mut Model, below: usize, effects: &mut Vec<Effect>) {
+fn click_line(model: &mut Model, below: usize) {
     let at = model.page.reading.top + below;
     let lines = document::current_document(model).lines;
     let Some(line) = lines.get(at) else { return };
     let linked = line.link.is_some();
     if model.page.reading.cursor == at && linked {
-        navigate::follow_link(model, effects);
+        navigate::follow_link(model);
     } else {
         model.page.reading.cursor = at;
     }
 }
 
-fn click_tab(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
+fn click_tab(model: &mut Model, column: usize) {
     let mut start = 1;
     let hit = Tab::ALL.into_iter().find(|tab| {
         let width = text::cell_width(tab.title()) + 2;
@@ -141,6 +136,6 @@ fn click_tab(model: &mut Model, column: usize, effects: &mut Vec<Effect>) {
         here
     });
     if let Some(tab) = hit {
-        screen::show_tab(model, tab, effects);
+        screen::show_tab(model, tab);
     }
 }

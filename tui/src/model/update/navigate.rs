@@ -6,7 +6,7 @@ use bellwether_proto::filter::print_condition;
 
 use super::{grouped, read};
 use crate::{
-    client::Command,
+    data::Screen,
     document::Link,
     limits,
     model::{
@@ -14,23 +14,22 @@ use crate::{
         filter::{self, local::LocalFilter},
         inquiry::LastingEffect,
         list::List,
-        message::Effect,
         page::{Content, DocumentCursor, Page},
     },
     route::Route,
     theme::Token,
 };
 
-pub(super) fn go_to_route(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
+pub(super) fn go_to_route(model: &mut Model, route: Route) {
     if model.page.route == route && !matches!(route, Route::Form | Route::Report) {
         return;
     }
     push_page(model, Page::new(route));
-    read::refresh_page(model, effects);
+    read::refresh_page(model);
 }
 
 /// Opens a screen as it was left, with its filter, order and cursor.
-pub(super) fn open_screen(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
+pub(super) fn open_screen(model: &mut Model, route: Route) {
     if model.page.route == route {
         return;
     }
@@ -46,31 +45,26 @@ pub(super) fn open_screen(model: &mut Model, route: Route, effects: &mut Vec<Eff
         page.reading = left.reading;
     }
     push_page(model, page);
-    read::refresh_page(model, effects);
+    read::refresh_page(model);
 }
 
-pub(super) fn switch_tab(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
+pub(super) fn switch_tab(model: &mut Model, route: Route) {
     model.page = Page::new(route);
-    read::refresh_page(model, effects);
+    read::refresh_page(model);
 }
 
-pub(super) fn open_filtered(
-    model: &mut Model,
-    route: Route,
-    filter: String,
-    effects: &mut Vec<Effect>,
-) {
+pub(super) fn open_filtered(model: &mut Model, route: Route, filter: String) {
     let mut page = Page::new(route);
     page.list.given.clone_from(&filter);
     page.list.filter = filter;
     push_page(model, page);
-    read::refresh_page(model, effects);
+    read::refresh_page(model);
 }
 
-pub(super) fn open_dead_letters(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_dead_letters(model: &mut Model) {
     if let Some(name) = model.resource_name() {
         let filter = format!("{} {}", filter::DEAD, print_condition("destination", &name));
-        open_filtered(model, Route::Deliveries, filter, effects);
+        open_filtered(model, Route::DELIVERIES, filter);
     }
 }
 
@@ -83,7 +77,7 @@ pub(super) fn push_page(model: &mut Model, page: Page) {
     model.forward.clear();
 }
 
-pub(super) fn go_back(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn go_back(model: &mut Model) {
     if let Some(page) = model.back.pop() {
         let left = std::mem::replace(&mut model.page, page);
         // Discards a form that is left, so that its draft does not reappear unexpectedly.
@@ -96,28 +90,27 @@ pub(super) fn go_back(model: &mut Model, effects: &mut Vec<Effect>) {
                 let effect = model.lasting_effect(&report.inquiry);
                 let creates = matches!(effect, Some((_, LastingEffect::Event(_))));
                 if let Some(ticket) = waiting.filter(|_| !creates) {
-                    model.pending.remove(&ticket);
-                    effects.push(Effect::Send(Command::Abandon(ticket)));
+                    model.abandon(ticket);
                 }
             }
             _ => model.forward.push(left),
         }
-        refresh_returned(model, effects);
+        refresh_returned(model);
     }
 }
 
-pub(super) fn go_forward(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn go_forward(model: &mut Model) {
     if let Some(page) = model.forward.pop() {
         let left = std::mem::replace(&mut model.page, page);
         model.back.push(left);
-        refresh_returned(model, effects);
+        refresh_returned(model);
     }
 }
 
 /// Closes a finished form and opens the page of its resource, or returns to the page from which it
 /// was opened.
-pub(super) fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut Vec<Effect>) {
-    go_back(model, effects);
+pub(super) fn leave_form(model: &mut Model, then: Option<Route>) {
+    go_back(model);
     let Some(route) = then else { return };
     if model.page.route.is_list() {
         if model.page.route.screen_name() == route.screen_name() {
@@ -128,33 +121,33 @@ pub(super) fn leave_form(model: &mut Model, then: Option<Route>, effects: &mut V
     if model.page.route != route {
         let page = Page::new(route);
         push_page(model, page);
-        read::refresh_page(model, effects);
+        read::refresh_page(model);
     }
 }
 
 /// Refreshes the data of a page that is shown again; preserves typed text.
-fn refresh_returned(model: &mut Model, effects: &mut Vec<Effect>) {
+fn refresh_returned(model: &mut Model) {
     if !matches!(model.page.route, Route::Form | Route::Report) {
-        read::refresh_page(model, effects);
+        read::refresh_page(model);
     }
 }
 
-pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn follow_link(model: &mut Model) {
     let Some(link) = model.link_at_cursor() else {
         return next_link(model);
     };
     match link {
-        Link::Go(route) => go_to_route(model, route, effects),
-        Link::List(route, filter) => open_filtered(model, route, filter, effects),
+        Link::Go(route) => go_to_route(model, route),
+        Link::List(route, filter) => open_filtered(model, route, filter),
         Link::Line(route, line) => {
-            go_to_route(model, route, effects);
+            go_to_route(model, route);
             model.page.reading = DocumentCursor {
                 cursor: line,
                 top: line,
             };
         }
         Link::Heading(route, heading) => {
-            go_to_route(model, route, effects);
+            go_to_route(model, route);
             let lines = document::current_document(model).lines;
             let line = lines.iter().position(|line| line.text() == heading);
             let line = line.unwrap_or_default();
@@ -164,7 +157,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
             };
         }
         Link::Act(route, action) => {
-            go_to_route(model, route, effects);
+            go_to_route(model, route);
             model.follow.push_back(action);
         }
         // The page that contains the link opens the prompt.
@@ -191,7 +184,7 @@ pub(super) fn next_link(model: &mut Model) {
 pub(super) fn search(model: &mut Model, words: String) {
     let needle = words.to_lowercase();
     model.page.list.filter = words;
-    if model.page.route == Route::Reference {
+    if model.page.route == Route::REFERENCE {
         model.page.reading = DocumentCursor::default();
         return;
     }
@@ -225,10 +218,10 @@ pub(super) fn next_match(model: &mut Model, forward: bool) {
     }
 }
 
-pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_row(model: &mut Model) {
     if matches!(model.page.route, Route::EventGroups { .. }) {
         if let Some(filter) = grouped::group_filter(model) {
-            open_filtered(model, Route::Events, filter, effects);
+            open_filtered(model, Route::EVENTS, filter);
         }
         return;
     }
@@ -236,12 +229,12 @@ pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     };
     let route = match model.page.route {
-        Route::Events => Route::Event(id),
+        Route::EVENTS => Route::Event(id),
         Route::List(kind) if kind.has_page() => Route::Object(kind, id),
-        Route::Deliveries => Route::Delivery(id),
+        Route::DELIVERIES => Route::Delivery(id),
         _ => return,
     };
-    go_to_route(model, route, effects);
+    go_to_route(model, route);
 }
 
 pub(super) fn choose_row(model: &mut Model, ids: Vec<String>, mark: bool) {
@@ -262,13 +255,13 @@ pub(super) fn choose_row(model: &mut Model, ids: Vec<String>, mark: bool) {
 
 /// Moves to the end of the list. Events are read page by page until there are no more or a key is
 /// pressed.
-pub(super) fn go_to_end(model: &mut Model, effects: &mut Vec<Effect>) {
-    move_cursor(model, isize::MAX / 2, effects);
+pub(super) fn go_to_end(model: &mut Model) {
+    move_cursor(model, isize::MAX / 2);
     let reading = model.store.events.waiting.is_some();
-    model.page.list.to_end = model.page.route == Route::Events && reading;
+    model.page.list.to_end = model.page.route == Route::EVENTS && reading;
 }
 
-pub(super) fn move_cursor(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
+pub(super) fn move_cursor(model: &mut Model, by: isize) {
     if model.is_link_page() {
         return move_by_links(model, by);
     }
@@ -282,7 +275,7 @@ pub(super) fn move_cursor(model: &mut Model, by: isize, effects: &mut Vec<Effect
         drop(rows);
         model.page.list = list;
         if at_end && by > 0 {
-            read::read_more(model, effects);
+            read::read_more(model);
         }
     } else {
         let count = document::current_document(model).lines.len();
@@ -294,18 +287,18 @@ pub(super) fn move_cursor(model: &mut Model, by: isize, effects: &mut Vec<Effect
     }
 }
 
-pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
+pub(super) fn set_filter(model: &mut Model, text: String) {
     let text = match model.page.route {
-        Route::Deliveries => filter::with_absolute_times(&text, &model.clock()),
+        Route::DELIVERIES => filter::with_absolute_times(&text, &model.clock()),
         _ => text,
     };
     let changed = model.page.list.filter != text;
     model.page.list.filter = text;
-    if changed && matches!(model.page.route, Route::Events | Route::Deliveries) {
+    if changed && matches!(model.page.route, Route::EVENTS | Route::DELIVERIES) {
         model.page.list.marks.clear();
         // The rows of the new filter do not replace those of the old filter one by one.
         (model.page.list.follows, model.page.list.count) = (false, 0);
-        read::refresh_page(model, effects);
+        read::refresh_page(model);
     }
 }
 
@@ -315,8 +308,12 @@ pub(super) fn check_filter(model: &Model, text: &str) -> Result<(), String> {
 
 pub(super) fn validate_filter_text(model: &Model, route: &Route, text: &str) -> Result<(), String> {
     match route {
-        Route::Events => filter::parse_event_filter(text, &model.filter_reader()).map(drop),
-        Route::Deliveries => filter::parse_delivery_filter(text, &model.clock()).map(drop),
+        Route::Screen(Screen::Events) => {
+            filter::parse_event_filter(text, &model.filter_reader()).map(drop)
+        }
+        Route::Screen(Screen::Deliveries) => {
+            filter::parse_delivery_filter(text, &model.clock()).map(drop)
+        }
         Route::List(_) | Route::EventGroups { .. } => {
             let known = model
                 .store
@@ -352,7 +349,7 @@ impl Model {
     pub(crate) fn open_event_count(&self) -> Option<i64> {
         let (events, list) = (&self.store.events, &self.page.list);
         let shows_all = events.filter.open_only && list.filter.is_empty();
-        if self.page.route != Route::Events || !shows_all || list.count == 0 {
+        if self.page.route != Route::EVENTS || !shows_all || list.count == 0 {
             return None;
         }
         if self.has_more() {
@@ -363,8 +360,8 @@ impl Model {
 
     pub(crate) fn has_more(&self) -> bool {
         match self.page.route {
-            Route::Events => !self.store.events.next.is_empty(),
-            Route::Deliveries => !self.store.deliveries_next.is_empty(),
+            Route::EVENTS => !self.store.events.next.is_empty(),
+            Route::DELIVERIES => !self.store.deliveries_next.is_empty(),
             _ => false,
         }
     }
@@ -375,17 +372,17 @@ impl Model {
 
     /// Returns the rows above a page: the tabs of an event, or of the on-call screens.
     pub(crate) fn head_rows(&self) -> usize {
-        usize::from(matches!(self.page.route, Route::Event(_) | Route::OnCall))
+        usize::from(matches!(self.page.route, Route::Event(_) | Route::ON_CALL))
     }
 }
 
-pub(super) fn open_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effect>) {
+pub(super) fn open_grouped(model: &mut Model, field: &str) {
     let field = field.trim().to_owned();
     if field.is_empty() {
         return model.show_notice(Token::Info, "expected a field, such as `group host`");
     }
     let filter = match &model.page.route {
-        Route::Events => model.page.list.filter.clone(),
+        Route::Screen(Screen::Events) => model.page.list.filter.clone(),
         Route::EventGroups { filter, .. } => filter.clone(),
         _ => String::new(),
     };
@@ -393,5 +390,5 @@ pub(super) fn open_grouped(model: &mut Model, field: &str, effects: &mut Vec<Eff
     if !filter::FIELDS.contains(&dimension) && !dimension.contains('.') {
         dimension.clone_into(&mut model.host_field);
     }
-    go_to_route(model, Route::EventGroups { field, filter }, effects);
+    go_to_route(model, Route::EventGroups { field, filter });
 }

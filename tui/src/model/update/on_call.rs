@@ -15,7 +15,6 @@ use crate::{
     model::{
         Model,
         field::TextField,
-        message::Effect,
         overlay::{Confirm, Consequence, Overlay, Prompt, PromptPurpose},
         write::Write,
     },
@@ -23,12 +22,12 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
-    let tabs = Route::ON_CALL;
+pub(super) fn next_tab(model: &mut Model) {
+    let tabs = Route::ON_CALL_TABS;
     let own = tabs.iter().position(|(_, it)| *it == model.page.route);
     let next = own.map_or(0, |at| (at + 1) % tabs.len());
     if let Some((_, route)) = tabs.into_iter().nth(next) {
-        navigate::switch_tab(model, route, effects);
+        navigate::switch_tab(model, route);
     }
 }
 
@@ -38,7 +37,7 @@ fn selected_response(model: &Model) -> Option<&Object> {
 }
 
 /// Acknowledges the event of a response, or all open events of its group.
-pub(super) fn confirm_acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn confirm_acknowledge(model: &mut Model) {
     let Some(found) = selected_response(model) else {
         return;
     };
@@ -48,7 +47,7 @@ pub(super) fn confirm_acknowledge(model: &mut Model, effects: &mut Vec<Effect>) 
         "" => events::set_status(&[found.text("occurrenceId").to_owned()], &change),
         group => events::set_group_status(group, &change),
     };
-    execute(model, write_consequence(call, done), effects);
+    execute(model, write_consequence(call, done));
 }
 
 pub(super) fn prompt_acknowledge_for(model: &mut Model) {

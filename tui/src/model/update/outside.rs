@@ -1,18 +1,15 @@
 //! Links of events, opened in a browser, and custom commands.
 
-use bellwether_proto::v1;
 use serde_json::Value;
 
-use super::{copy, execute::execute, send_call};
+use super::{call, copy, execute::execute};
 use crate::{
-    client::{Ticket, events},
-    data::Failure,
+    client::events,
     limits,
     model::{
         Model,
         message::{Effect, ProgramOutput},
         overlay::{Confirm, Consequence, Menu, MenuAction, MenuItem, Overlay, Program},
-        reply_purpose::{OutsideTask, ReplyPurpose},
     },
     text,
     theme::Token,
@@ -20,27 +17,41 @@ use crate::{
 
 const MENU_KEYS: &str = "123456789abcdefg";
 
-pub(super) fn open_link(model: &mut Model, effects: &mut Vec<Effect>) {
-    begin(model, OutsideTask::OpenLink, effects);
+pub(super) fn open_link(model: &mut Model) {
+    with_item(model, choose_link);
 }
 
-pub(super) fn run_command(model: &mut Model, at: usize, effects: &mut Vec<Effect>) {
-    begin(model, OutsideTask::Run(at), effects);
+pub(super) fn run_command(model: &mut Model, at: usize) {
+    with_item(model, move |model, item| confirm_command(model, at, item));
 }
 
 /// Does a task with the selected or shown item. The rows of events are not complete, so an event is
-/// read first.
-fn begin(model: &mut Model, task: OutsideTask, effects: &mut Vec<Effect>) {
+/// read first; it is dropped if another was requested in the meantime.
+fn with_item(model: &mut Model, task: impl FnOnce(&mut Model, &Value) + Send + 'static) {
     match model.current_json(&model.current_id()) {
         Some(MenuAction::Event(id)) => {
-            let purpose = ReplyPurpose::Outside(task);
-            let ticket = send_call(model, events::get_event(&id), purpose, effects);
+            let ticket = call(model, events::get_event(&id), |model, ticket, answer| {
+                let requested = &mut model.requested_item;
+                if requested.take_if(|waiting| *waiting == ticket).is_none() {
+                    return false;
+                }
+                model.notice = None;
+                match events::parse_event(answer) {
+                    Ok(event) => {
+                        let json = copy::pretty_json(&event);
+                        task(model, &serde_json::from_str(&json).unwrap_or_default());
+                    }
+                    Err(failure) => {
+                        model.show_notice(Token::Bad, format!("✗ {}", failure.sentence()));
+                    }
+                }
+                true
+            });
             model.requested_item = Some(ticket);
             model.show_notice(Token::Dim, "…");
         }
         Some(MenuAction::Text(json)) => {
-            let item = serde_json::from_str(&json).unwrap_or_default();
-            perform(model, task, &item, effects);
+            task(model, &serde_json::from_str(&json).unwrap_or_default());
         }
         _ => model.show_notice(
             Token::Info,
@@ -49,37 +60,7 @@ fn begin(model: &mut Model, task: OutsideTask, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Continues a task with a requested event, unless another was requested in the meantime.
-pub(super) fn handle_event(
-    model: &mut Model,
-    ticket: Ticket,
-    task: OutsideTask,
-    found: Result<v1::Event, Failure>,
-    effects: &mut Vec<Effect>,
-) -> bool {
-    let requested = &mut model.requested_item;
-    if requested.take_if(|waiting| *waiting == ticket).is_none() {
-        return false;
-    }
-    model.notice = None;
-    match found {
-        Ok(event) => {
-            let item = serde_json::from_str(&copy::pretty_json(&event)).unwrap_or_default();
-            perform(model, task, &item, effects);
-        }
-        Err(failure) => model.show_notice(Token::Bad, format!("✗ {}", failure.sentence())),
-    }
-    true
-}
-
-fn perform(model: &mut Model, task: OutsideTask, item: &Value, effects: &mut Vec<Effect>) {
-    match task {
-        OutsideTask::OpenLink => choose_link(model, item, effects),
-        OutsideTask::Run(at) => confirm_command(model, at, item, effects),
-    }
-}
-
-fn choose_link(model: &mut Model, event: &Value, effects: &mut Vec<Effect>) {
+fn choose_link(model: &mut Model, event: &Value) {
     let mut links = event_links(event);
     if links.len() > 1 {
         let items = MENU_KEYS.chars().zip(links);
@@ -97,7 +78,7 @@ fn choose_link(model: &mut Model, event: &Value, effects: &mut Vec<Effect>) {
         return;
     }
     match links.pop() {
-        Some((_, url)) => open_url(model, url, effects),
+        Some((_, url)) => open_url(model, url),
         None => model.show_notice(Token::Info, "this event has no links"),
     }
 }
@@ -162,21 +143,21 @@ fn clean_url(word: &str) -> Option<String> {
 }
 
 /// Opens a URL in a browser on this machine. If there is none, shows and copies the URL.
-pub(super) fn open_url(model: &mut Model, url: String, effects: &mut Vec<Effect>) {
+pub(super) fn open_url(model: &mut Model, url: String) {
     if model.opener.is_some() {
         model.show_notice(Token::Info, format!("opening {url}"));
-        effects.push(Effect::Open(url));
+        model.effects.push(Effect::Open(url));
     } else {
         model.show_notice(
             Token::Info,
             format!("no browser on this machine; copied {url}"),
         );
-        effects.push(Effect::Copy(url));
+        model.effects.push(Effect::Copy(url));
     }
 }
 
 /// Runs a command for an item; asks before the first run of each command.
-fn confirm_command(model: &mut Model, at: usize, item: &Value, effects: &mut Vec<Effect>) {
+fn confirm_command(model: &mut Model, at: usize, item: &Value) {
     let Some(command) = model.keymap.command(at) else {
         return;
     };
@@ -196,7 +177,7 @@ fn confirm_command(model: &mut Model, at: usize, item: &Value, effects: &mut Vec
     };
     let then = Consequence::Run(Box::new(program));
     if is_confirmed {
-        return execute(model, then, effects);
+        return execute(model, then);
     }
     let confirm = Confirm::new(title, "Run", then).line(Token::Text, shown);
     let words = "The console does not ask again for this command until it is restarted.";

@@ -20,51 +20,44 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn handle_overlay_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
+pub(super) fn handle_overlay_key(model: &mut Model, key: KeyEvent) {
     match model.overlay.take() {
-        Some(Overlay::Confirm(confirm)) => handle_confirm_key(model, confirm, key, effects),
-        Some(Overlay::Clash(clash)) => handle_clash_key(model, clash, key, effects),
-        Some(Overlay::Bulk(bulk)) => bulk::handle_key(model, bulk, key, effects),
-        Some(Overlay::Prompt(prompt)) => handle_prompt_key(model, prompt, key, effects),
-        Some(Overlay::Picker(pick)) => handle_pick_key(model, pick, key, effects),
-        Some(Overlay::Palette(palette)) => handle_palette_key(model, palette, key, effects),
-        Some(Overlay::Menu(menu)) => handle_menu_key(model, menu, key, effects),
-        Some(Overlay::Silence(choice)) => {
-            silencing::handle_silence_key(model, choice, key, effects);
-        }
+        Some(Overlay::Confirm(confirm)) => handle_confirm_key(model, confirm, key),
+        Some(Overlay::Clash(clash)) => handle_clash_key(model, clash, key),
+        Some(Overlay::Bulk(bulk)) => bulk::handle_key(model, bulk, key),
+        Some(Overlay::Prompt(prompt)) => handle_prompt_key(model, prompt, key),
+        Some(Overlay::Picker(pick)) => handle_pick_key(model, pick, key),
+        Some(Overlay::Palette(palette)) => handle_palette_key(model, palette, key),
+        Some(Overlay::Menu(menu)) => handle_menu_key(model, menu, key),
+        Some(Overlay::Silence(choice)) => silencing::handle_silence_key(model, choice, key),
         Some(Overlay::Key { name, key: secret }) => match key.code {
             KeyCode::Char('y') => {
-                effects.push(Effect::Copy(secret.clone()));
+                model.effects.push(Effect::Copy(secret.clone()));
                 model.show_notice(Token::Info, "copied the key");
                 model.overlay = Some(Overlay::Key { name, key: secret });
             }
             KeyCode::Esc => {}
             _ => model.overlay = Some(Overlay::Key { name, key: secret }),
         },
-        Some(Overlay::Program(pane)) => handle_program_key(model, pane, key, effects),
+        Some(Overlay::Program(pane)) => handle_program_key(model, pane, key),
         None => {}
     }
 }
 
 /// Handles a key of the pane with the output of a command. Esc stops a running command.
-fn handle_program_key(
-    model: &mut Model,
-    mut pane: ProgramPane,
-    key: KeyEvent,
-    effects: &mut Vec<Effect>,
-) {
+fn handle_program_key(model: &mut Model, mut pane: ProgramPane, key: KeyEvent) {
     let page = usize::from(model.size.1 / 2);
     let last = pane.lines.len().saturating_sub(1);
     match key.code {
         KeyCode::Esc | KeyCode::Char('q') => {
             if pane.end.is_none() {
-                effects.push(Effect::StopRun);
+                model.effects.push(Effect::StopRun);
                 model.show_notice(Token::Warning, "stopped the command");
             }
             return;
         }
         KeyCode::Char('y') => {
-            effects.push(Effect::Copy(pane.lines.join("\n")));
+            model.effects.push(Effect::Copy(pane.lines.join("\n")));
             model.show_notice(Token::Info, "copied the output");
         }
         KeyCode::Down | KeyCode::Char('j') => pane.top += 1,
@@ -99,15 +92,10 @@ pub(super) fn handle_overlay_paste(model: &mut Model, text: &str) {
     }
 }
 
-fn handle_confirm_key(
-    model: &mut Model,
-    mut confirm: Confirm,
-    key: KeyEvent,
-    effects: &mut Vec<Effect>,
-) {
+fn handle_confirm_key(model: &mut Model, mut confirm: Confirm, key: KeyEvent) {
     match key.code {
-        KeyCode::Char('y') => return execute(model, confirm.then, effects),
-        KeyCode::Enter if confirm.yes => return execute(model, confirm.then, effects),
+        KeyCode::Char('y') => return execute(model, confirm.then),
+        KeyCode::Enter if confirm.yes => return execute(model, confirm.then),
         KeyCode::Enter | KeyCode::Esc | KeyCode::Char('n' | 'q') => {
             let is_save =
                 matches!(&confirm.then, Consequence::Write(_, write) if write.closes_form);
@@ -131,22 +119,17 @@ fn handle_confirm_key(
 
 /// Handles a key of an edit conflict. Esc returns to editing, so no edit is lost without an
 /// explicit choice.
-fn handle_clash_key(
-    model: &mut Model,
-    mut shown: Box<Clash>,
-    key: KeyEvent,
-    effects: &mut Vec<Effect>,
-) {
+fn handle_clash_key(model: &mut Model, mut shown: Box<Clash>, key: KeyEvent) {
     let all = ClashChoice::ALL;
     let at = all
         .iter()
         .position(|choice| *choice == shown.choice)
         .unwrap_or(0);
     match key.code {
-        KeyCode::Enter => return clash::resolve_clash(model, *shown, effects),
+        KeyCode::Enter => return clash::resolve_clash(model, *shown),
         KeyCode::Esc | KeyCode::Char('q') => {
             shown.choice = ClashChoice::Edit;
-            return clash::resolve_clash(model, *shown, effects);
+            return clash::resolve_clash(model, *shown);
         }
         KeyCode::Tab | KeyCode::Right | KeyCode::Char('l') => {
             shown.choice = all[(at + 1) % all.len()];
@@ -163,12 +146,7 @@ fn handle_clash_key(
     model.overlay = Some(Overlay::Clash(shown));
 }
 
-fn handle_prompt_key(
-    model: &mut Model,
-    mut prompt: Prompt,
-    key: KeyEvent,
-    effects: &mut Vec<Effect>,
-) {
+fn handle_prompt_key(model: &mut Model, mut prompt: Prompt, key: KeyEvent) {
     match key.code {
         KeyCode::Esc => {}
         KeyCode::Enter => {
@@ -181,25 +159,25 @@ fn handle_prompt_key(
                 | PromptPurpose::Forget(_)
                 | PromptPurpose::AcknowledgeFor(_)
                     if text.is_empty() => {}
-                PromptPurpose::Annotate(ids) => confirm::confirm_note(model, &ids, &text, effects),
+                PromptPurpose::Annotate(ids) => confirm::confirm_note(model, &ids, &text),
                 PromptPurpose::AnnotateAll => {
-                    bulk::begin_for_events(model, EventTransition::Note(text), effects);
+                    bulk::begin_for_events(model, EventTransition::Note(text));
                 }
                 PromptPurpose::Assign if text == events::NOBODY => {
-                    confirm::confirm_assign(model, String::new(), effects);
+                    confirm::confirm_assign(model, String::new());
                 }
-                PromptPurpose::Assign => confirm::confirm_assign(model, text, effects),
+                PromptPurpose::Assign => confirm::confirm_assign(model, text),
                 PromptPurpose::Override(_) | PromptPurpose::AcknowledgeFor(_) => {
                     let then = on_call::parse_answer(model, &prompt.then, &text);
-                    submit_prompt(model, prompt, then, effects);
+                    submit_prompt(model, prompt, then);
                 }
                 PromptPurpose::Forget(ref heartbeat) => {
                     let then = heartbeats::forget_expectation(model, heartbeat, &text);
-                    submit_prompt(model, prompt, then, effects);
+                    submit_prompt(model, prompt, then);
                 }
                 PromptPurpose::Search => navigate::search(model, text),
                 PromptPurpose::Document { title, fields } => {
-                    report::with_document(model, title, fields, text, effects);
+                    report::with_document(model, title, fields, text);
                 }
             }
         }
@@ -214,14 +192,9 @@ fn handle_prompt_key(
     }
 }
 
-fn submit_prompt(
-    model: &mut Model,
-    prompt: Prompt,
-    then: Result<Consequence, String>,
-    effects: &mut Vec<Effect>,
-) {
+fn submit_prompt(model: &mut Model, prompt: Prompt, then: Result<Consequence, String>) {
     match then {
-        Ok(then) => execute(model, then, effects),
+        Ok(then) => execute(model, then),
         Err(message) => {
             model.show_notice(Token::Bad, message);
             model.overlay = Some(Overlay::Prompt(prompt));
@@ -229,13 +202,13 @@ fn submit_prompt(
     }
 }
 
-fn handle_pick_key(model: &mut Model, mut pick: Picker, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn handle_pick_key(model: &mut Model, mut pick: Picker, key: KeyEvent) {
     match key.code {
         KeyCode::Esc => return,
         KeyCode::Enter => {
             let value = pick.value().unwrap_or_default();
             return match &pick.purpose {
-                PickerPurpose::Event => report::with_event(model, &value, effects),
+                PickerPurpose::Event => report::with_event(model, &value),
                 PickerPurpose::Columns => screen::set_columns(model, pick.chosen),
                 PickerPurpose::Names => forms::apply_pick(model, pick.chosen),
                 PickerPurpose::Choice => forms::apply_choice(model, pick),
@@ -249,9 +222,7 @@ fn handle_pick_key(model: &mut Model, mut pick: Picker, key: KeyEvent, effects: 
         KeyCode::Char(' ') | KeyCode::Tab if pick.has_marks() => pick.toggle(),
         KeyCode::Down => pick.cursor += 1,
         KeyCode::Up => pick.cursor = pick.cursor.saturating_sub(1),
-        _ => {
-            pick.needle.press(key);
-        }
+        _ => drop(pick.needle.press(key)),
     }
     pick.cursor = pick
         .cursor
@@ -259,7 +230,7 @@ fn handle_pick_key(model: &mut Model, mut pick: Picker, key: KeyEvent, effects: 
     model.overlay = Some(Overlay::Picker(pick));
 }
 
-fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Effect>) {
+fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent) {
     let last = menu.items.len().saturating_sub(1);
     let at = match key.code {
         KeyCode::Esc | KeyCode::Char('q') => return,
@@ -269,10 +240,10 @@ fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &m
     };
     if let Some(at) = at.filter(|at| *at <= last) {
         return match menu.items.swap_remove(at).what {
-            MenuAction::Field(field) => navigate::open_grouped(model, &field, effects),
-            MenuAction::View(name) => views::show_view(model, &name, effects),
-            MenuAction::Open(url) => outside::open_url(model, url, effects),
-            what => copy::run_menu_action(model, what, effects),
+            MenuAction::Field(field) => navigate::open_grouped(model, &field),
+            MenuAction::View(name) => views::show_view(model, &name),
+            MenuAction::Open(url) => outside::open_url(model, url),
+            what => copy::run_menu_action(model, what),
         };
     }
     match key.code {
@@ -283,14 +254,14 @@ fn handle_menu_key(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &m
     model.overlay = Some(Overlay::Menu(menu));
 }
 
-pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mut Vec<Effect>) {
+pub(super) fn open_target(model: &mut Model, target: PaletteTarget) {
     match target {
         PaletteTarget::Act(action) => model.follow.push_back(action),
         PaletteTarget::ActOn(route, action) => {
-            navigate::go_to_route(model, route, effects);
+            navigate::go_to_route(model, route);
             model.follow.push_back(action);
         }
-        PaletteTarget::Go(route) => navigate::go_to_route(model, route, effects),
+        PaletteTarget::Go(route) => navigate::go_to_route(model, route),
         PaletteTarget::Theme(theme) => {
             model.theme = theme;
             let words = format!(
@@ -301,13 +272,13 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
         }
         PaletteTarget::Sort(sort) => {
             let sorted = model.set_sort(sort);
-            screen::apply_sort(model, sorted, effects);
+            screen::apply_sort(model, sorted);
         }
         PaletteTarget::Filter(filter) => match navigate::check_filter(model, &filter) {
             Ok(()) => {
                 let route = model.page.route.clone();
                 model.remember_filter(&route, &filter);
-                navigate::set_filter(model, filter, effects);
+                navigate::set_filter(model, filter);
             }
             Err(message) => model.show_notice(Token::Bad, message),
         },
@@ -315,28 +286,21 @@ pub(super) fn open_target(model: &mut Model, target: PaletteTarget, effects: &mu
             match navigate::validate_filter_text(model, &route, &filter) {
                 Ok(()) => {
                     model.remember_filter(&route, &filter);
-                    navigate::open_filtered(model, route, filter, effects);
+                    navigate::open_filtered(model, route, filter);
                 }
                 Err(message) => model.show_notice(Token::Bad, message),
             }
         }
-        PaletteTarget::Silence(filter, end) => {
-            silencing::silence_typed(model, &filter, &end, effects);
-        }
+        PaletteTarget::Silence(filter, end) => silencing::silence_typed(model, &filter, &end),
         PaletteTarget::Context(name) => forms::quit_to_context(model, name),
-        PaletteTarget::View(name) => views::show_view(model, &name, effects),
-        PaletteTarget::Group(field) => navigate::open_grouped(model, &field, effects),
-        PaletteTarget::Run(at) => outside::run_command(model, at, effects),
+        PaletteTarget::View(name) => views::show_view(model, &name),
+        PaletteTarget::Group(field) => navigate::open_grouped(model, &field),
+        PaletteTarget::Run(at) => outside::run_command(model, at),
         PaletteTarget::Type(_) => {}
     }
 }
 
-fn handle_palette_key(
-    model: &mut Model,
-    mut palette: Palette,
-    key: KeyEvent,
-    effects: &mut Vec<Effect>,
-) {
+fn handle_palette_key(model: &mut Model, mut palette: Palette, key: KeyEvent) {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Esc => return,
@@ -354,7 +318,7 @@ fn handle_palette_key(
                     palette.set_text(typed);
                     model.overlay = Some(Overlay::Palette(palette));
                 }
-                (None, target) => open_target(model, target, effects),
+                (None, target) => open_target(model, target),
             };
         }
         KeyCode::Down => palette.cursor += 1,

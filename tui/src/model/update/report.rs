@@ -3,28 +3,26 @@
 use bellwether_proto::v1;
 use serde_json::{Value, json};
 
-use super::{call, navigate, read};
+use super::{call, navigate, read, tested};
 use crate::{
-    client::{Command, Span, Ticket, events},
-    data::{EventRow, Failure, FailureKind, Kind, Label, Object},
+    client::{CallResult, Span, Ticket, events, message},
+    data::{EventRow, Failure, FailureKind, Kind, Label, Object, Screen},
     kind, limits,
     model::{
         Model,
         field::TextField,
         inquiry::{Inquiry, LastingEffect, Outcome},
         loaded::Loaded,
-        message::Effect,
         overlay::{Confirm, Consequence, Overlay, Picker, PickerPurpose, Prompt, PromptPurpose},
         page::{Content, Page, Report},
-        reply_purpose::{PendingInquiry, ReplyPurpose, TestQuestion},
     },
     route::Route,
     theme::Token,
 };
 
-pub(super) fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn test_destination(model: &mut Model) {
     if matches!(model.page.content, Content::Report(_)) {
-        return rerun_report(model, effects);
+        return rerun_report(model);
     }
     let Some(name) = model.resource_name() else {
         return;
@@ -34,28 +32,28 @@ pub(super) fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
         fields: json!({"name": name}),
         event_id: String::new(),
     };
-    report(model, title, inquiry, effects);
+    report(model, title, inquiry);
 }
 
-pub(super) fn test_contact(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn test_contact(model: &mut Model) {
     let Some(name) = model.resource_name() else {
         return;
     };
     let title = format!("Test of the methods of {name}");
-    report(model, title, Inquiry::Contact(name), effects);
+    report(model, title, Inquiry::Contact(name));
 }
 
-pub(super) fn rerun_report(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn rerun_report(model: &mut Model) {
     let Content::Report(report) = &model.page.content else {
         return;
     };
     let inquiry = report.inquiry.clone();
-    if !confirm_lasting_effect(model, None, &inquiry, effects) {
-        repeat_report(model, effects);
+    if !confirm_lasting_effect(model, None, &inquiry) {
+        repeat_report(model);
     }
 }
 
-pub(super) fn repeat_report(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn repeat_report(model: &mut Model) {
     let Content::Report(report) = &mut model.page.content else {
         return;
     };
@@ -63,10 +61,9 @@ pub(super) fn repeat_report(model: &mut Model, effects: &mut Vec<Effect>) {
     report.progress = None;
     let inquiry = report.inquiry.clone();
     if let Some(ticket) = report.found.waiting.take() {
-        model.pending.remove(&ticket);
-        effects.push(Effect::Send(Command::Abandon(ticket)));
+        model.abandon(ticket);
     }
-    let ticket = send_inquiry(model, PendingInquiry::new(inquiry), effects);
+    let ticket = send_inquiry(model, inquiry, None, 1);
     if let Content::Report(report) = &mut model.page.content {
         report.found = Loaded {
             waiting: Some(ticket),
@@ -97,7 +94,7 @@ pub(super) fn pick_event(model: &mut Model) {
     }));
 }
 
-pub(super) fn cycle_report_span(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn cycle_report_span(model: &mut Model) {
     match &mut model.page.content {
         Content::Report(report) => match &mut report.inquiry {
             Inquiry::Trigger { span, .. } => *span = span.next(),
@@ -113,29 +110,29 @@ pub(super) fn cycle_report_span(model: &mut Model, effects: &mut Vec<Effect>) {
         },
         _ => return,
     }
-    rerun_report(model, effects);
+    rerun_report(model);
 }
 
 /// Opens the noise report, and reads the resources for the forms of its rows.
-pub(super) fn open_noise(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_noise(model: &mut Model) {
     let counted = [Kind::Rule, Kind::Trigger, Kind::Destination, Kind::Contact];
-    read::read_resources(model, &counted, effects);
+    read::read_resources(model, &counted);
     let inquiry = Inquiry::Noise(v1::NoiseBy::Rule);
-    report(model, "Noise".to_owned(), inquiry, effects);
+    report(model, "Noise".to_owned(), inquiry);
 }
 
 /// Opens the handover of the last hours, and reads the other data that it shows.
-pub(super) fn open_handover(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_handover(model: &mut Model) {
     let shown = [Kind::Schedule, Kind::Response, Kind::Silence];
-    read::read_resources(model, &shown, effects);
+    read::read_resources(model, &shown);
     let hours = HANDOVER_HOURS[0];
     let inquiry = Inquiry::Handover { hours };
-    report(model, "Handover".to_owned(), inquiry, effects);
+    report(model, "Handover".to_owned(), inquiry);
 }
 
 const HANDOVER_HOURS: [i64; 4] = [12, 24, 168, 8];
 
-pub(super) fn cycle_noise_grouping(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn cycle_noise_grouping(model: &mut Model) {
     let Content::Report(report) = &mut model.page.content else {
         return;
     };
@@ -147,31 +144,31 @@ pub(super) fn cycle_noise_grouping(model: &mut Model, effects: &mut Vec<Effect>)
             v1::NoiseBy::EventName => v1::NoiseBy::Contact,
             v1::NoiseBy::Contact => v1::NoiseBy::Rule,
         };
-        rerun_report(model, effects);
+        rerun_report(model);
     }
 }
 
-pub(super) fn run_stored(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn run_stored(model: &mut Model) {
     let Some(kind) = model.page.route.kind() else {
         return;
     };
     let name = model.resource_name();
     let found = name.and_then(|name| model.store.object(kind, &name));
     if let Some((title, inquiry)) = found.and_then(|object| inquiry_for(object, "")) {
-        begin_inquiry(model, title, inquiry, effects);
+        begin_inquiry(model, title, inquiry);
     }
 }
 
-pub(super) fn test_draft(model: &mut Model, draft: &Object, effects: &mut Vec<Effect>) {
+pub(super) fn test_draft(model: &mut Model, draft: &Object) {
     if let Some((title, inquiry)) = inquiry_for(draft, "the unsaved ") {
-        begin_inquiry(model, title, inquiry, effects);
+        begin_inquiry(model, title, inquiry);
     }
 }
 
-fn begin_inquiry(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
+fn begin_inquiry(model: &mut Model, title: String, inquiry: Inquiry) {
     match inquiry {
         Inquiry::Mapping { fields, document } => prompt_document(model, title, fields, document),
-        inquiry => report(model, title, inquiry, effects),
+        inquiry => report(model, title, inquiry),
     }
 }
 
@@ -186,22 +183,16 @@ fn prompt_document(model: &mut Model, title: String, fields: Value, document: St
     }));
 }
 
-pub(super) fn with_document(
-    model: &mut Model,
-    title: String,
-    fields: Value,
-    document: String,
-    effects: &mut Vec<Effect>,
-) {
+pub(super) fn with_document(model: &mut Model, title: String, fields: Value, document: String) {
     if document.is_empty() {
         return;
     }
     let inquiry = Inquiry::Mapping { fields, document };
     if let Content::Report(shown) = &mut model.page.content {
         shown.inquiry = inquiry;
-        return rerun_report(model, effects);
+        return rerun_report(model);
     }
-    report(model, title, inquiry, effects);
+    report(model, title, inquiry);
 }
 
 pub(super) fn other_document(model: &mut Model) {
@@ -262,11 +253,11 @@ fn inquiry_for(object: &Object, what: &str) -> Option<(String, Inquiry)> {
     Some((format!("{word} of {what}{name}"), inquiry))
 }
 
-pub(super) fn open_obligations(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_obligations(model: &mut Model) {
     let mut request = v1::ListObligationsRequest::default();
     let name = || model.resource_name().into_iter().collect();
     match &model.page.route {
-        Route::Events | Route::Event(_) => {
+        Route::Screen(Screen::Events) | Route::Event(_) => {
             let id = model.occurrence().unwrap_or_default();
             let event = id.split_once(':').map_or(id.as_str(), |(event, _)| event);
             event.clone_into(&mut request.event_id);
@@ -278,13 +269,13 @@ pub(super) fn open_obligations(model: &mut Model, effects: &mut Vec<Effect>) {
         _ => {}
     }
     let title = "Not yet resolved".to_owned();
-    report(model, title, Inquiry::Obligations(request), effects);
+    report(model, title, Inquiry::Obligations(request));
 }
 
-pub(super) fn open_history(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_history(model: &mut Model) {
     let (kind, name) = match &model.page.route {
-        Route::Events | Route::Event(_) => ("occurrence", model.occurrence()),
-        Route::Deliveries => ("delivery", model.selected_id()),
+        Route::Screen(Screen::Events) | Route::Event(_) => ("occurrence", model.occurrence()),
+        Route::Screen(Screen::Deliveries) => ("delivery", model.selected_id()),
         Route::Delivery(id) => ("delivery", Some(id.clone())),
         // Only the service changes these kinds, so the log of all objects is shown.
         Route::List(Kind::Group | Kind::Pending | Kind::Response)
@@ -304,13 +295,13 @@ pub(super) fn open_history(model: &mut Model, effects: &mut Vec<Effect>) {
     let edited: Vec<Kind> = edited
         .filter(|it| kind::spec(*it).update.is_some())
         .collect();
-    read::read_resources(model, &edited, effects);
-    report(model, title, Inquiry::Audit(request), effects);
+    read::read_resources(model, &edited);
+    report(model, title, Inquiry::Audit(request));
 }
 
-fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
-    if !confirm_lasting_effect(model, Some(&title), &inquiry, effects) {
-        open_report(model, title, inquiry, effects);
+fn report(model: &mut Model, title: String, inquiry: Inquiry) {
+    if !confirm_lasting_effect(model, Some(&title), &inquiry) {
+        open_report(model, title, inquiry);
     }
 }
 
@@ -318,12 +309,7 @@ const RULES: usize = 6;
 
 /// Asks before a test with a lasting effect, once per form. If it creates an event, first requests
 /// who would be notified. Returns `false` for any other report.
-fn confirm_lasting_effect(
-    model: &mut Model,
-    title: Option<&str>,
-    inquiry: &Inquiry,
-    effects: &mut Vec<Effect>,
-) -> bool {
+fn confirm_lasting_effect(model: &mut Model, title: Option<&str>, inquiry: &Inquiry) -> bool {
     let Some((name, effect)) = model.lasting_effect(inquiry) else {
         return false;
     };
@@ -336,13 +322,12 @@ fn confirm_lasting_effect(
         let Some(render) = inquiry.render_call() else {
             return false;
         };
-        let request = TestQuestion {
-            title,
-            inquiry: inquiry.clone(),
-        };
+        let inquiry = inquiry.clone();
         model.show_notice(Token::Dim, "… checking who would be notified");
-        let purpose = ReplyPurpose::TestQuestion(Box::new(request));
-        call(model, render, purpose, effects);
+        call(model, render, |model, _, answer| {
+            confirm_test(model, title, inquiry, message(answer));
+            true
+        });
         return true;
     };
     let then = Consequence::Test(title, Box::new(inquiry.clone()));
@@ -352,13 +337,13 @@ fn confirm_lasting_effect(
     true
 }
 
-pub(super) fn confirm_test(
+fn confirm_test(
     model: &mut Model,
-    request: TestQuestion,
+    title: Option<String>,
+    inquiry: Inquiry,
     found: Result<v1::RenderDestinationResponse, Failure>,
 ) {
-    let Some((name, LastingEffect::Event(severity))) = model.lasting_effect(&request.inquiry)
-    else {
+    let Some((name, LastingEffect::Event(severity))) = model.lasting_effect(&inquiry) else {
         return;
     };
     model.notice = None;
@@ -367,7 +352,7 @@ pub(super) fn confirm_test(
         Err(failure) if failure.kind == FailureKind::Unsupported => model.possible_receivers(),
         Err(failure) => return model.show_notice(Token::Bad, format!("✗ {}", failure.sentence())),
     };
-    let then = Consequence::Test(request.title, Box::new(request.inquiry));
+    let then = Consequence::Test(title, Box::new(inquiry));
     let words = format!(
         "Creates an event of severity {severity} in this service and closes it after the test."
     );
@@ -446,15 +431,15 @@ impl Model {
     }
 }
 
-pub(super) fn test_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
-    if !confirm_lasting_effect(model, None, inquiry, effects) {
-        run_in_form(model, inquiry, effects);
+pub(super) fn test_form(model: &mut Model, inquiry: &Inquiry) {
+    if !confirm_lasting_effect(model, None, inquiry) {
+        run_in_form(model, inquiry);
     }
 }
 
-pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
+pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry) {
     let call = inquiry.call(model.now_ms, None);
-    let ticket = self::call(model, call, ReplyPurpose::FormTest, effects);
+    let ticket = self::call(model, call, record_form_test);
     let effect = model.lasting_effect(inquiry).map(|(_, effect)| effect);
     if let Some(form) = model.page.form_mut() {
         form.bench.confirmed = effect;
@@ -462,11 +447,11 @@ pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Ve
     }
 }
 
-pub(super) fn record_form_test(
-    model: &mut Model,
-    ticket: Ticket,
-    found: Result<v1::TestDestinationResponse, Failure>,
-) -> bool {
+fn record_form_test(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
+    let found: Result<v1::TestDestinationResponse, _> = message(answer);
+    if let Ok(test) = &found {
+        tested::close_created(model, test);
+    }
     let now_ms = model.now_ms;
     let pages = std::iter::once(&mut model.page).chain(&mut model.back);
     let mut forms = pages.filter_map(Page::form_mut);
@@ -474,13 +459,8 @@ pub(super) fn record_form_test(
     form.is_some_and(|form| form.record_test(ticket, found, now_ms))
 }
 
-pub(super) fn open_report(
-    model: &mut Model,
-    title: String,
-    inquiry: Inquiry,
-    effects: &mut Vec<Effect>,
-) {
-    let ticket = send_inquiry(model, PendingInquiry::new(inquiry.clone()), effects);
+pub(super) fn open_report(model: &mut Model, title: String, inquiry: Inquiry) {
+    let ticket = send_inquiry(model, inquiry.clone(), None, 1);
     let found = Loaded::<Outcome> {
         waiting: Some(ticket),
         ..Loaded::default()
@@ -497,25 +477,30 @@ pub(super) fn open_report(
     navigate::push_page(model, page);
 }
 
-fn send_inquiry(model: &mut Model, inquired: PendingInquiry, effects: &mut Vec<Effect>) -> Ticket {
-    let call = inquired
-        .inquiry
-        .call(model.now_ms, inquired.before.as_ref());
-    self::call(
-        model,
-        call,
-        ReplyPurpose::Report(Box::new(inquired)),
-        effects,
-    )
+/// Sends the next call for a report, with the result of the calls before.
+fn send_inquiry(
+    model: &mut Model,
+    inquiry: Inquiry,
+    before: Option<Outcome>,
+    calls: usize,
+) -> Ticket {
+    let call = inquiry.call(model.now_ms, before.as_ref());
+    self::call(model, call, move |model, ticket, answer| {
+        let found = inquiry.read(before, answer);
+        if let Ok(Outcome::Test(test)) = &found {
+            tested::close_created(model, test);
+        }
+        handle_response(model, ticket, inquiry, found, calls)
+    })
 }
 
 /// Handles a response; for lists, continues with the next page as needed.
-pub(super) fn handle_response(
+fn handle_response(
     model: &mut Model,
     ticket: Ticket,
-    mut inquired: PendingInquiry,
+    inquiry: Inquiry,
     found: Result<Outcome, Failure>,
-    effects: &mut Vec<Effect>,
+    calls: usize,
 ) -> bool {
     fn outcome_slot(content: &mut Content) -> Option<&mut Loaded<Outcome>> {
         match content {
@@ -528,10 +513,8 @@ pub(super) fn handle_response(
         return false;
     };
     match found {
-        Ok(read) if read.has_more(inquired.calls) => {
-            inquired.before = Some(read);
-            inquired.calls += 1;
-            let next = send_inquiry(model, inquired, effects);
+        Ok(read) if read.has_more(calls) => {
+            let next = send_inquiry(model, inquiry, Some(read), calls + 1);
             if let Some(report) = model.waiting_slot(ticket, outcome_slot) {
                 report.waiting = Some(next);
             }
@@ -541,7 +524,7 @@ pub(super) fn handle_response(
     }
 }
 
-pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
+pub(super) fn with_event(model: &mut Model, id: &str) {
     let now_ms = model.now_ms;
     if let Some(form) = model.page.form_mut() {
         events::event_id(id).clone_into(&mut form.bench.event_id);
@@ -558,5 +541,5 @@ pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>)
         }
         _ => return model.show_notice(Token::Info, "tested on all stored events"),
     }
-    rerun_report(model, effects);
+    rerun_report(model);
 }

@@ -14,108 +14,104 @@ use crate::{
 };
 
 /// Runs an action if it is allowed; otherwise shows the reason.
-pub(super) fn run_action(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+pub(super) fn run_action(model: &mut Model, action: Action) {
     let entry = keymap::entry_for(action);
     if let Err(reason) = access::check_allowed(model, entry) {
         return model.show_notice(Token::Warning, format!("{}: {reason}", entry.name));
     }
-    act_on_selected(model, action, effects);
+    act_on_selected(model, action);
 }
 
-fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
+fn acknowledge(model: &mut Model) {
     if model.group().is_some() {
-        return bulk::begin_for_group(model, StatusChange::Acknowledged(true), effects);
+        return bulk::begin_for_group(model, StatusChange::Acknowledged(true));
     }
-    confirm::confirm_acknowledge(model, true, effects);
+    confirm::confirm_acknowledge(model, true);
 }
 
-fn set_status(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
+fn set_status(model: &mut Model, status: Status) {
     if model.group().is_some() {
-        return bulk::begin_for_group(model, StatusChange::Status(status), effects);
+        return bulk::begin_for_group(model, StatusChange::Status(status));
     }
-    confirm::confirm_status(model, status, effects);
+    confirm::confirm_status(model, status);
 }
 
-fn assign_to_caller(model: &mut Model, effects: &mut Vec<Effect>) {
+fn assign_to_caller(model: &mut Model) {
     match &model.caller {
         Some(caller) if model.group().is_some() => {
             let change = StatusChange::Assigned(caller.name.clone());
-            bulk::begin_for_group(model, change, effects);
+            bulk::begin_for_group(model, change);
         }
-        _ => confirm::toggle_own_assignment(model, effects),
+        _ => confirm::toggle_own_assignment(model),
     }
 }
 
 #[expect(clippy::too_many_lines, reason = "a table: a row for each action")]
-fn act_on_selected(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+fn act_on_selected(model: &mut Model, action: Action) {
     match action {
         Action::Quit => forms::quit_from_form(model),
-        Action::Suspend => effects.push(Effect::Suspend),
-        Action::ToggleMouse => screen::toggle_mouse(model, effects),
+        Action::Suspend => model.effects.push(Effect::Suspend),
+        Action::ToggleMouse => screen::toggle_mouse(model),
         Action::Help => screen::open_palette(model, true),
         Action::Palette => screen::open_palette(model, false),
-        Action::RetryNow => screen::reconnect_now(model, effects),
+        Action::RetryNow => screen::reconnect_now(model),
         Action::ToggleAges => model.shows_ages = !model.shows_ages,
         Action::ToggleSplit => screen::toggle_split(model),
-        Action::GoOverview => navigate::open_screen(model, Route::Overview, effects),
-        Action::GoOnCall => navigate::open_screen(model, Route::OnCall, effects),
-        Action::GoEvents => navigate::open_screen(model, Route::Events, effects),
-        Action::GoDeliveries => navigate::open_screen(model, Route::Deliveries, effects),
-        Action::GoReference => navigate::open_screen(model, Route::Reference, effects),
-        Action::Go(kind) => navigate::open_screen(model, Route::List(kind), effects),
+        Action::Show(screen) => navigate::open_screen(model, Route::Screen(screen)),
+        Action::Go(kind) => navigate::open_screen(model, Route::List(kind)),
         Action::GoCriticals => {
             let filter = "severity=critical".to_owned();
-            navigate::open_filtered(model, Route::Events, filter, effects);
+            navigate::open_filtered(model, Route::EVENTS, filter);
         }
-        Action::LongerCharts => screen::cycle_chart_period(model, effects),
+        Action::LongerCharts => screen::cycle_chart_period(model),
         Action::Search => screen::open_search(model),
         Action::NextMatch => navigate::next_match(model, true),
         Action::MatchBefore => navigate::next_match(model, false),
-        Action::Back => screen::go_back(model, effects),
-        Action::PageBefore => navigate::go_back(model, effects),
-        Action::Forward => navigate::go_forward(model, effects),
-        Action::Up => navigate::move_cursor(model, -1, effects),
-        Action::Down => navigate::move_cursor(model, 1, effects),
-        Action::Top => navigate::move_cursor(model, isize::MIN / 2, effects),
-        Action::Bottom => navigate::go_to_end(model, effects),
-        Action::PageUp => navigate::move_cursor(model, -screen::page_rows(model), effects),
-        Action::PageDown => navigate::move_cursor(model, screen::page_rows(model), effects),
-        Action::Open => screen::open_selected(model, effects),
+        Action::Back => screen::go_back(model),
+        Action::PageBefore => navigate::go_back(model),
+        Action::Forward => navigate::go_forward(model),
+        Action::Up => navigate::move_cursor(model, -1),
+        Action::Down => navigate::move_cursor(model, 1),
+        Action::Top => navigate::move_cursor(model, isize::MIN / 2),
+        Action::Bottom => navigate::go_to_end(model),
+        Action::PageUp => navigate::move_cursor(model, -screen::page_rows(model)),
+        Action::PageDown => navigate::move_cursor(model, screen::page_rows(model)),
+        Action::Open => screen::open_selected(model),
         Action::NextLink => navigate::next_link(model),
-        Action::NextTab => screen::next_tab(model, effects),
+        Action::NextTab => screen::next_tab(model),
         Action::Filter => screen::open_filter(model),
-        Action::Mark => screen::toggle_mark(model, effects),
+        Action::Mark => screen::toggle_mark(model),
         Action::MarkAll => screen::toggle_all_marks(model),
-        Action::Copy => copy::copy_id(model, effects),
+        Action::Copy => copy::copy_id(model),
         Action::CopyAs => copy::open_copy_menu(model),
-        Action::OpenLink => outside::open_link(model, effects),
+        Action::OpenLink => outside::open_link(model),
         Action::Pause => screen::toggle_list_pause(model),
-        Action::Follow => screen::follow_newest(model, effects),
-        Action::Sort => screen::cycle_sort(model, effects),
+        Action::Follow => screen::follow_newest(model),
+        Action::Sort => screen::cycle_sort(model),
         Action::Columns => screen::open_column_picker(model),
-        Action::OpenOnly => screen::open_only(model, effects),
+        Action::OpenOnly => screen::open_only(model),
         Action::ChooseView => views::choose_view(model),
-        Action::NextView => views::next(model, effects),
-        Action::SaveView => views::save_view(model, effects),
+        Action::NextView => views::next(model),
+        Action::SaveView => views::save_view(model),
         Action::GroupBy => grouped::choose_grouping(model),
-        Action::New => forms::new(model, effects),
-        Action::Edit => forms::edit_selected(model, effects),
-        Action::EditText => forms::edit_text(model, effects),
-        Action::Duplicate => forms::duplicate_selected(model, effects),
-        Action::TriggerFromEvent => forms::trigger_from_event(model, effects),
+        Action::New => forms::new(model),
+        Action::Edit => forms::edit_selected(model),
+        Action::EditText => forms::edit_text(model),
+        Action::Duplicate => forms::duplicate_selected(model),
+        Action::TriggerFromEvent => forms::trigger_from_event(model),
         Action::Delete => confirm::confirm_delete(model),
-        Action::Toggle => confirm::confirm_toggle(model, effects),
+        Action::Toggle => confirm::confirm_toggle(model),
         Action::Revoke => confirm::confirm_revoke(model),
-        Action::Acknowledge => acknowledge(model, effects),
-        Action::Unacknowledge => confirm::confirm_acknowledge(model, false, effects),
-        Action::CloseEvent => set_status(model, Status::Closed, effects),
-        Action::Suppress => set_status(model, Status::Suppressed, effects),
-        Action::Reopen => confirm::confirm_status(model, Status::Open, effects),
-        Action::Mine => assign_to_caller(model, effects),
+        Action::Acknowledge => acknowledge(model),
+        Action::Unacknowledge => confirm::confirm_acknowledge(model, false),
+        Action::CloseEvent => set_status(model, Status::Closed),
+        Action::Suppress => set_status(model, Status::Suppressed),
+        Action::Reopen => confirm::confirm_status(model, Status::Open),
+        Action::Mine => assign_to_caller(model),
         Action::Assign => events::prompt_assign(model),
-        Action::Undo => confirm::confirm_undo(model, effects),
+        Action::Undo => confirm::confirm_undo(model),
         Action::Release => confirm::confirm_release(model),
-        Action::AcknowledgeResponse => on_call::confirm_acknowledge(model, effects),
+        Action::AcknowledgeResponse => on_call::confirm_acknowledge(model),
         Action::AcknowledgeFor => on_call::prompt_acknowledge_for(model),
         Action::Escalate => on_call::confirm_escalate(model),
         Action::Override => on_call::prompt_override(model),
@@ -133,56 +129,52 @@ fn act_on_selected(model: &mut Model, action: Action, effects: &mut Vec<Effect>)
         Action::SuppressGroup => {
             confirm::confirm_group_change(model, &StatusChange::Status(Status::Suppressed));
         }
-        Action::Handover => report::open_handover(model, effects),
-        Action::NextOnCall => on_call::next_tab(model, effects),
-        Action::NextState => screen::next_state(model, effects),
-        Action::SendAgain => bulk::begin_for_deliveries(model, Transition::SendAgain, effects),
-        Action::CancelDelivery => bulk::begin_for_deliveries(model, Transition::Cancel, effects),
-        Action::SendAllAgain => bulk::matching(model, Transition::SendAgain, effects),
-        Action::CancelAll => bulk::matching(model, Transition::Cancel, effects),
-        Action::Obligations => report::open_obligations(model, effects),
-        Action::History => report::open_history(model, effects),
-        Action::AcknowledgeAll => {
-            events::set_all_statuses(model, StatusChange::Acknowledged(true), effects);
-        }
-        Action::CloseAll => {
-            events::set_all_statuses(model, StatusChange::Status(Status::Closed), effects);
-        }
+        Action::Handover => report::open_handover(model),
+        Action::NextOnCall => on_call::next_tab(model),
+        Action::NextState => screen::next_state(model),
+        Action::SendAgain => bulk::begin_for_deliveries(model, Transition::SendAgain),
+        Action::CancelDelivery => bulk::begin_for_deliveries(model, Transition::Cancel),
+        Action::SendAllAgain => bulk::matching(model, Transition::SendAgain),
+        Action::CancelAll => bulk::matching(model, Transition::Cancel),
+        Action::Obligations => report::open_obligations(model),
+        Action::History => report::open_history(model),
+        Action::AcknowledgeAll => events::set_all_statuses(model, StatusChange::Acknowledged(true)),
+        Action::CloseAll => events::set_all_statuses(model, StatusChange::Status(Status::Closed)),
         Action::SuppressAll => {
-            events::set_all_statuses(model, StatusChange::Status(Status::Suppressed), effects);
+            events::set_all_statuses(model, StatusChange::Status(Status::Suppressed));
         }
         Action::AnnotateAll => events::annotate_all_events(model),
         Action::Annotate => events::prompt_annotate(model),
-        Action::Silence => silencing::choose_silence(model, effects),
-        Action::Explain => screen::open_explanation(model, effects),
+        Action::Silence => silencing::choose_silence(model),
+        Action::Explain => screen::open_explanation(model),
         Action::Unfold => model.page.is_unfolded = !model.page.is_unfolded,
-        Action::TestDestination => report::test_destination(model, effects),
+        Action::TestDestination => report::test_destination(model),
         Action::PauseDestination => confirm::confirm_pause(model),
-        Action::DeadLetters => navigate::open_dead_letters(model, effects),
-        Action::TestContact => report::test_contact(model, effects),
+        Action::DeadLetters => navigate::open_dead_letters(model),
+        Action::TestContact => report::test_contact(model),
         Action::TestTrigger | Action::PreviewRule | Action::TestMapping => {
-            report::run_stored(model, effects);
+            report::run_stored(model);
         }
-        Action::NoiseReport => report::open_noise(model, effects),
-        Action::NoiseBy => report::cycle_noise_grouping(model, effects),
-        Action::LongerTry => report::cycle_report_span(model, effects),
+        Action::NoiseReport => report::open_noise(model),
+        Action::NoiseBy => report::cycle_noise_grouping(model),
+        Action::LongerTry => report::cycle_report_span(model),
         Action::TestWithEvent | Action::FormEvent => report::pick_event(model),
-        Action::SendWaiting => confirm::confirm_send_waiting(model, effects),
+        Action::SendWaiting => confirm::confirm_send_waiting(model),
         Action::TestWithDocument => report::other_document(model),
         Action::FormNext => forms::move_focus(model, true),
         Action::FormPrevious => forms::move_focus(model, false),
-        Action::FormLeave => forms::leave_form(model, effects),
-        Action::FormSave => forms::save_form(model, effects),
-        Action::FormTest => forms::test_draft(model, effects),
+        Action::FormLeave => forms::leave_form(model),
+        Action::FormSave => forms::save_form(model),
+        Action::FormTest => forms::test_draft(model),
         Action::FormFlip => forms::select_older_test(model),
-        Action::FormCurl => forms::copy_curl(model, effects),
-        Action::FormBench => forms::switch_pane(model, effects),
+        Action::FormCurl => forms::copy_curl(model),
+        Action::FormBench => forms::switch_pane(model),
         Action::FormScrollUp => forms::scroll_bench(model, false),
         Action::FormScrollDown => forms::scroll_bench(model, true),
         Action::FormPart => forms::show_next_part(model),
         Action::FormDifferences => forms::toggle_differences(model),
-        Action::FormText => forms::as_text(model, effects),
+        Action::FormText => forms::as_text(model),
         Action::FormReveal => forms::reveal_secret(model),
-        Action::FormReference => forms::open_reference(model, effects),
+        Action::FormReference => forms::open_reference(model),
     }
 }

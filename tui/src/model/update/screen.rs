@@ -22,20 +22,20 @@ use crate::{
     theme::Token,
 };
 
-pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn next_state(model: &mut Model) {
     let (typed, clock) = (&model.page.list.filter, model.clock());
     let next = filter::delivery_tab_index(typed, &clock).map_or(0, |tab| tab + 1);
     let text = filter::with_delivery_tab(typed, next % filter::DELIVERY_TABS.len(), &clock);
-    navigate::set_filter(model, text, effects);
+    navigate::set_filter(model, text);
 }
 
-pub(super) fn cycle_chart_period(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn cycle_chart_period(model: &mut Model) {
     model.chart_period = model.chart_period.next();
-    charts::read_statistics(model, effects);
+    charts::read_statistics(model);
 }
 
 pub(super) fn open_search(model: &mut Model) {
-    let everywhere = model.page.route == Route::Reference;
+    let everywhere = model.page.route == Route::REFERENCE;
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: "Search".to_owned(),
         help: if everywhere {
@@ -55,50 +55,48 @@ pub(super) fn page_rows(model: &Model) -> isize {
         .max(1)
 }
 
-pub(super) fn reconnect_now(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn reconnect_now(model: &mut Model) {
     match model.link {
-        Connection::Up if model.page.route == Route::Events => {
-            read::read_events(model, true, effects);
-        }
-        Connection::Up => read::refresh_page(model, effects),
+        Connection::Up if model.page.route == Route::EVENTS => read::read_events(model, true),
+        Connection::Up => read::refresh_page(model),
         Connection::Connecting => {}
-        Connection::Down { .. } => effects.push(Effect::Send(Command::RetryNow)),
+        Connection::Down { .. } => model.send(Command::RetryNow),
     }
 }
 
 /// Goes back: clears marks first, then restores the filter that the list was opened with.
-pub(super) fn go_back(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn go_back(model: &mut Model) {
     let list = &mut model.page.list;
     if !list.marks.is_empty() {
         list.marks.clear();
     } else if list.filter != list.given {
         let given = list.given.clone();
-        navigate::set_filter(model, given, effects);
+        navigate::set_filter(model, given);
     } else {
-        navigate::go_back(model, effects);
+        navigate::go_back(model);
     }
 }
 
-pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn next_tab(model: &mut Model) {
     if let Content::Event { tab, .. } = &model.page.content {
         let at = Tab::ALL.iter().position(|other| other == tab);
         let next = Tab::ALL[(at.unwrap_or_default() + 1) % Tab::ALL.len()];
-        show_tab(model, next, effects);
+        show_tab(model, next);
     }
 }
 
-pub(super) fn show_tab(model: &mut Model, wanted: Tab, effects: &mut Vec<Effect>) {
+pub(super) fn show_tab(model: &mut Model, wanted: Tab) {
     let Content::Event { tab, .. } = &mut model.page.content else {
         return;
     };
     *tab = wanted;
     model.page.reading = DocumentCursor::default();
     if wanted == Tab::Explain {
-        read::refresh_page(model, effects);
+        read::refresh_page(model);
     }
 }
 
-pub(super) fn toggle_mark(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn toggle_mark(model: &mut Model) {
     let Some(id) = model.selected_id() else {
         return;
     };
@@ -106,7 +104,7 @@ pub(super) fn toggle_mark(model: &mut Model, effects: &mut Vec<Effect>) {
     if !marks.remove(&id) {
         marks.insert(id);
     }
-    navigate::move_cursor(model, 1, effects);
+    navigate::move_cursor(model, 1);
 }
 
 pub(super) fn toggle_all_marks(model: &mut Model) {
@@ -187,7 +185,7 @@ pub(super) fn toggle_list_pause(model: &mut Model) {
 }
 
 /// Selects the first row as new events arrive, until the next key press.
-pub(super) fn follow_newest(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn follow_newest(model: &mut Model) {
     let list = &model.page.list;
     if !list.follows && list.sort.is_some() {
         let words = "only the newest events can be followed; ‹sort› changes the order";
@@ -195,25 +193,25 @@ pub(super) fn follow_newest(model: &mut Model, effects: &mut Vec<Effect>) {
         return model.show_notice(Token::Info, words);
     }
     let follows = !list.follows;
-    navigate::move_cursor(model, isize::MIN / 2, effects);
+    navigate::move_cursor(model, isize::MIN / 2);
     model.page.list.follows = follows;
 }
 
-pub(super) fn open_explanation(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_explanation(model: &mut Model) {
     if let Some(id) = model.occurrence()
         && model.page.route.is_list()
     {
-        navigate::go_to_route(model, Route::Event(id), effects);
+        navigate::go_to_route(model, Route::Event(id));
     }
     if let Content::Event { tab, .. } = &mut model.page.content {
         *tab = Tab::Explain;
-        read::refresh_page(model, effects);
+        read::refresh_page(model);
     }
 }
 
-pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn toggle_mouse(model: &mut Model) {
     model.mouse = !model.mouse;
-    effects.push(Effect::Mouse(model.mouse));
+    model.effects.push(Effect::Mouse(model.mouse));
     let words = if model.mouse {
         "the mouse selects, opens and scrolls"
     } else {
@@ -246,17 +244,13 @@ pub(super) fn open_filter(model: &mut Model) {
     model.page.list.recalled = None;
 }
 
-pub(super) fn cycle_sort(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn cycle_sort(model: &mut Model) {
     let sorted = model.sort_next();
-    apply_sort(model, sorted, effects);
+    apply_sort(model, sorted);
 }
 
-pub(super) fn apply_sort(
-    model: &mut Model,
-    sorted: Result<Sort, &'static str>,
-    effects: &mut Vec<Effect>,
-) {
-    if sorted.is_ok() && model.page.route == Route::Events {
+pub(super) fn apply_sort(model: &mut Model, sorted: Result<Sort, &'static str>) {
+    if sorted.is_ok() && model.page.route == Route::EVENTS {
         // A selected row stays selected, unless it is the first row.
         let list = &mut model.page.list;
         list.follows = false;
@@ -264,27 +258,27 @@ pub(super) fn apply_sort(
             list.selected = None;
         }
         (list.index, list.came) = (0, 0);
-        read::read_events(model, false, effects);
+        read::read_events(model, false);
     }
     notify_sorted(model, sorted);
 }
 
-pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_only(model: &mut Model) {
     if matches!(model.page.route, Route::EventGroups { .. }) {
-        return grouped::open_only(model, effects);
+        return grouped::open_only(model);
     }
     model.store.events.filter.open_only = !model.store.events.filter.open_only;
-    read::read_events(model, true, effects);
+    read::read_events(model, true);
 }
 
-pub(super) fn open_selected(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn open_selected(model: &mut Model) {
     if model.page.route.is_list() {
-        navigate::open_row(model, effects);
+        navigate::open_row(model);
     } else {
         match model.link_at_cursor() {
             Some(Link::Restore(version)) => confirm::confirm_restore(model, *version),
             Some(Link::Shift(..)) => model.follow.push_back(Action::Override),
-            _ => navigate::follow_link(model, effects),
+            _ => navigate::follow_link(model),
         }
     }
 }

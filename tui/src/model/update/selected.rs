@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use bellwether_proto::v1;
 
 use crate::{
-    data::{EventRow, occurrence},
+    data::{EventRow, Screen, occurrence},
     kind::EventCell,
     limits,
     model::{Model, page::Content},
@@ -26,7 +26,7 @@ impl Model {
 
     pub(crate) fn occurrence(&self) -> Option<String> {
         match (&self.page.route, &self.page.content) {
-            (Route::Events, _) => self.selected_id(),
+            (Route::Screen(Screen::Events), _) => self.selected_id(),
             (Route::Event(id), _) if id.contains(':') => Some(id.clone()),
             (Route::Event(_), Content::Event { detail, .. }) => {
                 let event = detail.value.as_ref()?;
@@ -50,7 +50,7 @@ impl Model {
             return marks.iter().take(limits::BULK_ITEMS).cloned().collect();
         }
         let one = match self.page.route {
-            Route::Events | Route::Event(_) => self.occurrence(),
+            Route::EVENTS | Route::Event(_) => self.occurrence(),
             _ => self.selected_id(),
         };
         one.into_iter().collect()

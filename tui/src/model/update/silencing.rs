@@ -8,34 +8,31 @@ use serde_json::json;
 
 use super::{call, confirm};
 use crate::{
-    client::{Call, EventFilter, Ticket, resources},
-    data::Failure,
+    client::{Call, CallResult, EventFilter, Ticket, message, resources},
     limits,
     model::{
         Model,
         field::TextField,
-        message::Effect,
         overlay::Overlay,
-        reply_purpose::ReplyPurpose,
         silencing::{LENGTHS, SilenceChoice, SilencePart, SilenceScope},
     },
 };
 
-pub(super) fn choose_silence(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn choose_silence(model: &mut Model) {
     let Some(choice) = SilenceChoice::new(model.silence_scopes()) else {
         return;
     };
     model.overlay = Some(Overlay::Silence(Box::new(choice)));
-    count_scope(model, effects);
+    count_scope(model);
 }
 
 /// Opens the dialog for the events that match a filter, with an end, both as typed.
-pub(super) fn silence_typed(model: &mut Model, filter: &str, end: &str, effects: &mut Vec<Effect>) {
+pub(super) fn silence_typed(model: &mut Model, filter: &str, end: &str) {
     let scope = SilenceScope::from_filter('f', filter.to_owned(), filter);
     if let Some(mut choice) = SilenceChoice::new(vec![scope]) {
         choice.typing = Some((SilencePart::End, TextField::new(end)));
         model.overlay = Some(Overlay::Silence(Box::new(choice)));
-        count_scope(model, effects);
+        count_scope(model);
     }
 }
 
@@ -46,7 +43,7 @@ fn choice_mut(model: &mut Model) -> Option<&mut SilenceChoice> {
     }
 }
 
-fn count_scope(model: &mut Model, effects: &mut Vec<Effect>) {
+fn count_scope(model: &mut Model) {
     let Some(choice) = choice_mut(model) else {
         return;
     };
@@ -58,27 +55,23 @@ fn count_scope(model: &mut Model, effects: &mut Vec<Effect>) {
     fields["span"] = json!({"endTime": end_text(model.now_ms.saturating_add(7_200_000))});
     let body = json!({"silence": fields});
     let preview = Call::new("SilenceService", "PreviewSilence", body).with_long_timeout();
-    let ticket = call(model, preview, ReplyPurpose::Silence, effects);
+    let ticket = call(model, preview, handle_count);
     if let Some(choice) = choice_mut(model) {
         choice.waiting.push((ticket, at));
     }
 }
 
 /// Repeats requests that were lost with the connection.
-pub(super) fn on_reconnect(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn on_reconnect(model: &mut Model) {
     if let Some(choice) = choice_mut(model) {
         choice.waiting.clear();
         choice.comparing = None;
-        count_scope(model, effects);
+        count_scope(model);
     }
 }
 
-pub(super) fn handle_count(
-    model: &mut Model,
-    ticket: Ticket,
-    found: Result<v1::PreviewSilenceResponse, Failure>,
-    effects: &mut Vec<Effect>,
-) -> bool {
+fn handle_count(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
+    let found: Result<v1::PreviewSilenceResponse, _> = message(answer);
     let Some(choice) = choice_mut(model) else {
         return false;
     };
@@ -96,28 +89,25 @@ pub(super) fn handle_count(
             ..EventFilter::default()
         };
         let group = open.group(&field, limits::EVENT_GROUPS);
-        let ticket = call(model, group, ReplyPurpose::SilenceValues, effects);
+        let ticket = call(model, group, handle_values);
         if let Some(choice) = choice_mut(model) {
             choice.comparing = Some((ticket, at));
         }
-        count_scope(model, effects);
+        count_scope(model);
         return true;
     }
     if let Some(end) = choice.chosen
         && choice.cursor == at
     {
-        confirm_or_create(model, end, effects);
+        confirm_or_create(model, end);
     }
-    count_scope(model, effects);
+    count_scope(model);
     true
 }
 
 /// Explains why no event is in scope, with values that open events have.
-pub(super) fn handle_values(
-    model: &mut Model,
-    ticket: Ticket,
-    found: Result<v1::GroupEventsResponse, Failure>,
-) -> bool {
+fn handle_values(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
+    let found: Result<v1::GroupEventsResponse, _> = message(answer);
     let Some(choice) = choice_mut(model) else {
         return false;
     };
@@ -128,14 +118,9 @@ pub(super) fn handle_values(
     true
 }
 
-pub(super) fn handle_silence_key(
-    model: &mut Model,
-    mut choice: Box<SilenceChoice>,
-    key: KeyEvent,
-    effects: &mut Vec<Effect>,
-) {
+pub(super) fn handle_silence_key(model: &mut Model, mut choice: Box<SilenceChoice>, key: KeyEvent) {
     if choice.typing.is_some() {
-        return handle_text_key(model, choice, key, effects);
+        return handle_text_key(model, choice, key);
     }
     let last = choice.scopes.len() - 1;
     let mut end = None;
@@ -167,17 +152,12 @@ pub(super) fn handle_silence_key(
     }
     model.overlay = Some(Overlay::Silence(choice));
     match end {
-        Some(end) => silence_until(model, end, effects),
-        None => count_scope(model, effects),
+        Some(end) => silence_until(model, end),
+        None => count_scope(model),
     }
 }
 
-fn handle_text_key(
-    model: &mut Model,
-    mut choice: Box<SilenceChoice>,
-    key: KeyEvent,
-    effects: &mut Vec<Effect>,
-) {
+fn handle_text_key(model: &mut Model, mut choice: Box<SilenceChoice>, key: KeyEvent) {
     let mut end = None;
     choice.error = None;
     match (key.code, &mut choice.typing) {
@@ -192,11 +172,11 @@ fn handle_text_key(
     }
     model.overlay = Some(Overlay::Silence(choice));
     if let Some(end) = end {
-        silence_until(model, &end, effects);
+        silence_until(model, &end);
     }
 }
 
-fn silence_until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
+fn silence_until(model: &mut Model, typed: &str) {
     let end = model.silence_end(typed);
     let Some(choice) = choice_mut(model) else {
         return;
@@ -205,15 +185,15 @@ fn silence_until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
         Ok(end) => {
             choice.chosen = Some(end);
             if choice.scope().found.is_some() {
-                return confirm_or_create(model, end, effects);
+                return confirm_or_create(model, end);
             }
-            count_scope(model, effects);
+            count_scope(model);
         }
         Err(error) => choice.error = Some(error),
     }
 }
 
-fn confirm_or_create(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect>) {
+fn confirm_or_create(model: &mut Model, end: Timestamp) {
     let Some(Overlay::Silence(mut choice)) = model.overlay.take() else {
         return;
     };
@@ -226,7 +206,7 @@ fn confirm_or_create(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect
     }
     let request = count_request(model, &choice, end);
     let until = model.format_silence_end(end);
-    confirm::confirm_silence(model, &scope, &until, request, effects);
+    confirm::confirm_silence(model, &scope, &until, request);
 }
 
 fn count_request(model: &Model, choice: &SilenceChoice, end: Timestamp) -> Call {

@@ -31,7 +31,7 @@ impl Model {
         match meaning {
             KeyLookup::Act(entry) => {
                 let is_on_row = matches!(entry.need, Requirement::Write(_)) && !entry.lines.all;
-                let is_on_events = self.page.route == Route::Events;
+                let is_on_events = self.page.route == Route::EVENTS;
                 let is_unread = self.page.list.is_unread(self.now_ms);
                 if entry.action != Action::Follow {
                     self.page.list.follows = false;

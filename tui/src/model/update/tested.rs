@@ -3,19 +3,15 @@
 use bellwether_proto::v1;
 use serde_json::Value;
 
-use super::execute::execute;
+use super::send_write;
 use crate::{
     client::{StatusChange, events},
     data::Status,
-    model::{Model, message::Effect, overlay::Consequence, write::Write},
+    model::{Model, write::Write},
 };
 
 /// Closes the event that a test created; confirming the test includes this.
-pub(super) fn close_created(
-    model: &mut Model,
-    tested: &v1::TestDestinationResponse,
-    effects: &mut Vec<Effect>,
-) {
+pub(super) fn close_created(model: &mut Model, tested: &v1::TestDestinationResponse) {
     let is_event = tested
         .request
         .as_ref()
@@ -26,7 +22,7 @@ pub(super) fn close_created(
         return;
     };
     let closed = StatusChange::Status(Status::Closed);
-    let call = Box::new(events::set_status(&[id.to_owned()], &closed));
+    let call = events::set_status(&[id.to_owned()], &closed);
     let write = Box::new(Write::new("closed the test event"));
-    execute(model, Consequence::Write(call, write), effects);
+    send_write(model, call, write);
 }

@@ -233,7 +233,7 @@ fn first_enter_on_the_overview_opens_its_first_link() {
         model.store.overview.record(Ok(overview), now_ms);
         adjust_cursors(&mut model);
         press(&mut model, "<Enter>");
-        assert_ne!(model.page.route, Route::Overview, "{size:?}");
+        assert_ne!(model.page.route, Route::OVERVIEW, "{size:?}");
     }
 }
 
@@ -566,7 +566,7 @@ fn partial_key_sequence_times_out_or_is_cancelled_by_esc() {
     let mut model = model(Role::Admin);
     model.keymap = std::sync::Arc::new(keymap::Keymap::new(&[top]).unwrap());
     press(&mut model, "<C-x>");
-    assert_eq!(model.page.route, Route::Overview);
+    assert_eq!(model.page.route, Route::OVERVIEW);
     assert_eq!(
         model
             .wake_at_ms()
@@ -581,7 +581,7 @@ fn partial_key_sequence_times_out_or_is_cancelled_by_esc() {
     update(&mut model, Msg::Tick);
     assert!(model.touched && model.begun.is_empty());
     press(&mut model, "r<C-x>x");
-    assert_eq!(model.page.route, Route::Overview);
+    assert_eq!(model.page.route, Route::OVERVIEW);
     assert!(
         model
             .notice

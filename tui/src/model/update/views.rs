@@ -8,7 +8,6 @@ use crate::{
     model::{
         Model,
         form::Form,
-        message::Effect,
         overlay::{Menu, MenuAction, MenuItem, Overlay},
     },
     options::View,
@@ -54,21 +53,21 @@ pub(super) fn choose_view(model: &mut Model) {
     }));
 }
 
-pub(super) fn show_view(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
+pub(super) fn show_view(model: &mut Model, name: &str) {
     let found = model.views().into_iter().find(|view| view.name == name);
     let view = match found {
         Some(view) => view,
         None if name.is_empty() => View::default(),
         None => return model.show_notice(Token::Warning, format!("unknown view `{name}`")),
     };
-    model.columns_of.remove(Route::Events.screen_name());
+    model.columns_of.remove(Route::EVENTS.screen_name());
     model.store.events.filter.open_only = !view.includes_closed;
     if !view.group_by.is_empty() {
         let (field, filter) = (view.group_by, view.filter);
-        return navigate::go_to_route(model, Route::EventGroups { field, filter }, effects);
+        return navigate::go_to_route(model, Route::EventGroups { field, filter });
     }
-    if model.page.route != Route::Events {
-        navigate::push_page(model, crate::model::page::Page::new(Route::Events));
+    if model.page.route != Route::EVENTS {
+        navigate::push_page(model, crate::model::page::Page::new(Route::EVENTS));
     }
     let list = &mut model.page.list;
     list.sort = view.sort();
@@ -78,11 +77,11 @@ pub(super) fn show_view(model: &mut Model, name: &str, effects: &mut Vec<Effect>
     list.marks.clear();
     list.selected = None;
     (list.index, list.came) = (0, 0);
-    read::read_events(model, false, effects);
+    read::read_events(model, false);
 }
 
 /// Shows the next view that lists events; all events after the last one.
-pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn next(model: &mut Model) {
     let views = model.views().into_iter();
     let views = views.filter(|view| view.group_by.is_empty());
     let names: Vec<String> = std::iter::once(String::new())
@@ -94,13 +93,13 @@ pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
     if names.len() == 1 {
         return choose_view(model);
     }
-    show_view(model, &next, effects);
+    show_view(model, &next);
 }
 
-pub(super) fn save_view(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn save_view(model: &mut Model) {
     let mut base = model.as_view();
     if let Some(view) = model.view() {
         base["description"] = json!(format!("like {}", view.name));
     }
-    forms::open_form(model, Form::new(Kind::View, None, base), effects);
+    forms::open_form(model, Form::new(Kind::View, None, base));
 }

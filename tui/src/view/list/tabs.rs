@@ -16,9 +16,9 @@ const EXACT_FROM: usize = 100;
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> u16 {
     let (x, y) = (area.x + 1, area.y);
     match model.page.route {
-        Route::Deliveries => draw_state_tabs(model, pen, (x, y)),
+        Route::DELIVERIES => draw_state_tabs(model, pen, (x, y)),
         // The second half of the line shows the state of the list.
-        Route::Events => draw_view_tabs(model, pen, (x, y), x.saturating_add(area.width / 2)),
+        Route::EVENTS => draw_view_tabs(model, pen, (x, y), x.saturating_add(area.width / 2)),
         _ => draw_on_call_tabs(&model.page.route, pen, (x, y)),
     }
 }
@@ -38,7 +38,7 @@ pub(in crate::view) fn draw_on_call_tabs(
     pen: &mut Pen<'_>,
     (mut x, y): (u16, u16),
 ) -> u16 {
-    let tabs = Route::ON_CALL;
+    let tabs = Route::ON_CALL_TABS;
     if !tabs.iter().any(|(_, route)| route == own) {
         return x;
     }

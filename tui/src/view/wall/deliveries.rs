@@ -64,7 +64,7 @@ impl WallView<'_> {
             Constraint::Length(1)
         };
         let places = Layout::vertical(vec![each; rows.len()]).split(inside);
-        let links = Link::Go(Route::Deliveries);
+        let links = Link::Go(Route::DELIVERIES);
         let sums = rows.iter().map(|(.., words)| text::cell_width(words)).max();
         let sums = u16::try_from(sums.unwrap_or(0)).unwrap_or(0);
         for ((name, token, counts, words), place) in rows.into_iter().zip(places.iter()) {

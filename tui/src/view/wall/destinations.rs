@@ -12,7 +12,6 @@ use crate::{
     data::{Kind, Sign, span_ms},
     document::{Link, format_duration},
     model::wall::{destination_health, health_word, problem_sort_key},
-    route::Route,
     text,
     theme::Token,
     view::{pen::Pen, plot::Series},
@@ -37,12 +36,8 @@ impl WallView<'_> {
             pen.draw_text(inside.x, inside.y, inside.width.into(), Token::Dim, words);
             return;
         }
-        let link = |one: &DestinationOverview| {
-            Link::Go(Route::Object(
-                Kind::Destination,
-                one.destination_name.clone(),
-            ))
-        };
+        let link =
+            |one: &DestinationOverview| Link::object(Kind::Destination, &one.destination_name);
         let rows = usize::from(inside.height.saturating_sub(1));
         // The last row shows the number of remaining destinations.
         let shown = if all.len() > rows {

@@ -60,7 +60,7 @@ impl WallView<'_> {
         if y < inside.bottom() && acknowledged > 0 {
             let words = format!("✓ {} acknowledged", text::group_digits(acknowledged.into()));
             pen.draw_text(inside.x, y, inside.width.into(), Token::Good, &words);
-            if self.is_at_cursor(&Link::List(Route::Events, "acknowledged=true".to_owned())) {
+            if self.is_at_cursor(&Link::List(Route::EVENTS, "acknowledged=true".to_owned())) {
                 pen.row(inside, y, Token::Selected);
             }
         }

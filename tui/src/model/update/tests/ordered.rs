@@ -58,7 +58,7 @@ fn events_are_grouped_by_field_and_a_group_opens_its_events() {
     assert_eq!(model.page.route, route);
     assert_eq!(model.rows().len(), 2);
     press(&mut model, "<Enter>");
-    assert_eq!(model.page.route, Route::Events);
+    assert_eq!(model.page.route, Route::EVENTS);
     assert_eq!(model.page.list.filter, "severity>=error host=\"db 1\"");
     press(&mut model, "<Esc>j<Enter>");
     assert_eq!(model.page.list.filter, "severity>=error -has:host");
@@ -67,7 +67,7 @@ fn events_are_grouped_by_field_and_a_group_opens_its_events() {
     press(&mut model, "<Esc><Esc>");
     assert_eq!(
         (&model.page.route, &*model.page.list.filter),
-        (&Route::Events, "severity>=error")
+        (&Route::EVENTS, "severity>=error")
     );
     press(&mut model, ":group dimensions.rack<Enter>");
     assert_eq!(model.page.route.object_name(), "dimensions.rack");

@@ -47,7 +47,7 @@ fn triggers(ids: &[u8]) -> Vec<Object> {
 }
 
 fn apply(model: &mut Model, step: &Step) {
-    let on_events = model.page.route == Route::Events;
+    let on_events = model.page.route == Route::EVENTS;
     let msg = match step {
         Step::Stream(rows, left) => {
             let server_update = ServerUpdate::Watched {

@@ -45,9 +45,10 @@ fn new_deliveries_are_paged_until_they_reach_known_ones() {
             next_page_token: next.to_owned(),
         };
         let ticket = model.ticket();
-        model
-            .pending
-            .insert(ticket, ReplyPurpose::Deliveries { more });
+        let reply = move |model: &mut Model, ticket, answer| {
+            read::handle_deliveries(model, ticket, more, answer)
+        };
+        model.pending.insert(ticket, Reply::Other(Box::new(reply)));
         model.store.deliveries.waiting = Some(ticket);
         let answer = Ok(page.encode_to_vec());
         let effects = update(model, Msg::Server(ServerUpdate::CallResult(ticket, answer)));
