@@ -75,10 +75,9 @@ impl SignIns {
     }
 
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = self.keyring.refresh_periodically() => {}
-        }
+        shutdown
+            .run_until_cancelled(self.keyring.refresh_periodically())
+            .await;
     }
 }
 

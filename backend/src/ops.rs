@@ -47,6 +47,7 @@ pub mod recent;
 pub mod recent_messages;
 mod references;
 mod refers;
+pub mod repeat;
 pub mod replay;
 pub mod resource;
 pub mod response;

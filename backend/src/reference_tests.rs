@@ -16,9 +16,7 @@ use crate::{
     domain::{
         Clause, Content, DestinationKind, Literal, Name, Query, RecordId, Secret, Severity,
         Snippets, TemplateLanguage, Trigger,
-        destination::{
-            Email, EventTemplates, MsTeams, PagerDuty, ServiceNow, Slack, Webhook, WebhookMethod,
-        },
+        destination::{Email, EventTemplates, MsTeams, PagerDuty, ServiceNow, Slack, Webhook},
     },
     matching::field::Field,
     message::{Context, Links, sample},
@@ -133,7 +131,7 @@ fn query_fields_are_documented_with_valid_examples() {
 
 #[tokio::test]
 async fn documented_delivery_filters_parse() {
-    let (deciding, clock) = crate::ops::samples::deciding(crate::ops::samples::store()).await;
+    let (deciding, clock) = crate::ops::samples::deciding(crate::store::Store::in_memory()).await;
     let deliveries = crate::ops::delivery::Deliveries::new(deciding.store, clock);
     let examples = names(topic("filters"), "Deliveries");
     assert!(examples.len() >= 8, "{examples:?}");
@@ -212,20 +210,8 @@ fn made_json(kind: DestinationKind, message: &str) -> String {
 
 fn webhook() -> DestinationKind {
     DestinationKind::Webhook(Webhook {
-        secret_url: Secret::default(),
-        auth: None,
-        on_clear: None,
-        on_update: None,
-        keep: std::collections::BTreeMap::new(),
-        values: std::collections::BTreeMap::default(),
-        expect: None,
-        compress: false,
-        test_effect: String::new(),
         url: "https://pager.example.com/in".into(),
-        method: WebhookMethod::Post,
-        headers: Vec::new(),
-        payload: String::new(),
-        signing_secret: Secret::default(),
+        ..Webhook::default()
     })
 }
 

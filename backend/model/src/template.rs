@@ -86,14 +86,19 @@ impl AnyTemplate {
         }
     }
 
-    /// Parses a template and also checks the regular expressions that it contains as literals,
-    /// which are otherwise checked while rendering.
+    /// Parses a template and also checks its regular expressions.
     pub fn check(
         language: TemplateLanguage,
         source: &str,
         snippets: &Snippets,
     ) -> Result<(), TemplateError> {
-        match Self::parse_with(language, source, snippets)? {
+        Self::parse_with(language, source, snippets)?.check_patterns()
+    }
+
+    /// Checks the regular expressions that the template contains as literals, which are otherwise
+    /// checked while rendering.
+    pub fn check_patterns(&self) -> Result<(), TemplateError> {
+        match self {
             Self::Mustache(_) => Ok(()),
             Self::Jinja(template) => template.check_patterns(),
         }

@@ -61,32 +61,14 @@ impl Egress {
 /// destinations that other nodes ask about.
 #[derive(Debug)]
 pub struct EgressWatch {
-    store: Store,
-    ruleset: Arc<Ruleset>,
-    sender: Sender,
-    unreached: watch::Receiver<Vec<String>>,
-    publisher: ReportPublisher,
+    pub(crate) store: Store,
+    pub(crate) ruleset: Arc<Ruleset>,
+    pub(crate) sender: Sender,
+    pub(crate) unreached: watch::Receiver<Vec<String>>,
+    pub(crate) publisher: ReportPublisher,
 }
 
 impl EgressWatch {
-    /// Creates a watch that connects through `sender`. `unreached` contains the destinations that
-    /// this node's dispatcher does not reach.
-    pub fn new(
-        store: Store,
-        ruleset: Arc<Ruleset>,
-        sender: Sender,
-        unreached: watch::Receiver<Vec<String>>,
-        publisher: ReportPublisher,
-    ) -> Self {
-        Self {
-            store,
-            ruleset,
-            sender,
-            unreached,
-            publisher,
-        }
-    }
-
     /// Checks periodically until shutdown, if the store is shared.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
@@ -101,10 +83,7 @@ impl EgressWatch {
         if !self.store.engine().is_shared() {
             return shutdown.cancelled().await;
         }
-        tokio::select! {
-            () = work => {}
-            () = shutdown.cancelled() => {}
-        }
+        shutdown.run_until_cancelled(work).await;
     }
 
     async fn check(&self, nodes: &[ClusterNode]) {

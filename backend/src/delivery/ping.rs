@@ -47,10 +47,7 @@ impl PingTask {
                 self.clock.wait_until(next_ms).await;
             }
         };
-        tokio::select! {
-            () = work => {}
-            () = shutdown.cancelled() => {}
-        }
+        shutdown.run_until_cancelled(work).await;
     }
 
     /// Pings once, and logs changes of the result.

@@ -127,7 +127,7 @@ mod tests {
 
     #[tokio::test]
     async fn recovery_ends_only_interrupted_attempts() {
-        let store = samples::store();
+        let store = Store::in_memory();
         let clock = ManualClock::starting_at(START_MS + 1_000);
         let waiting = DeliveryState::Pending { due_ms: START_MS };
         let mut changes = store.new_changes();

@@ -264,7 +264,7 @@ mod tests {
 
     #[tokio::test]
     async fn ended_deliveries_expire_with_their_attempts() {
-        let store = samples::store();
+        let store = Store::in_memory();
         let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
         let mut retention =
             Retention::new(store.clone(), Arc::clone(&clock) as _, sample_settings());
@@ -307,7 +307,7 @@ mod tests {
 
     #[tokio::test]
     async fn kept_values_are_stored_while_their_event_is_open() {
-        let store = samples::store();
+        let store = Store::in_memory();
         let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
         let mut retention =
             Retention::new(store.clone(), Arc::clone(&clock) as _, sample_settings());
@@ -344,7 +344,7 @@ mod tests {
 
     #[tokio::test]
     async fn unreadable_deliveries_do_not_stop_retention() {
-        let store = samples::store();
+        let store = Store::in_memory();
         let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
         let mut retention =
             Retention::new(store.clone(), Arc::clone(&clock) as _, sample_settings());

@@ -7,7 +7,6 @@ use crate::{
     domain::{DestinationKind, NO_SNIPPETS, Secret, Snippets, TemplateLanguage},
     error::Violation,
     limits::{SETTING_BYTES_MAX, URL_CHARACTERS_MAX},
-    message,
     template::{AnyTemplate, KEPT_VALUES},
 };
 
@@ -54,12 +53,17 @@ impl<'a> SettingsChecker<'a> {
             } else {
                 self.snippets
             };
-            let path = self.path(&field);
-            let violation = message::template_violation(path, self.language, source, snippets);
-            self.found.extend(violation);
-            // Invalid templates are reported above.
-            let template = AnyTemplate::parse_with(self.language, source, snippets).ok();
-            let mut kept = template.iter().flat_map(|it| it.names_under(KEPT_VALUES));
+            let template = match AnyTemplate::parse_with(self.language, source, snippets) {
+                Ok(template) => template,
+                Err(error) => {
+                    self.add(&field, error.to_string());
+                    continue;
+                }
+            };
+            if let Err(error) = template.check_patterns() {
+                self.add(&field, error.to_string());
+            }
+            let mut kept = template.names_under(KEPT_VALUES).into_iter();
             if let Some(unknown) = kept.find(|name| !settings.keeps(name)) {
                 self.add(
                     &field,

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     config::parse_mailboxes,
-    domain::{TemplateLanguage, destination::Email},
+    domain::destination::Email,
     limits::{MAIL_ADDRESSES_MAX, MAIL_LIST_ID_CHARACTERS_MAX, SETTING_BYTES_MAX},
     message::Facts,
 };
@@ -107,10 +107,6 @@ impl DestinationType for Email {
             ("subject".into(), &self.subject),
             ("body".into(), &self.body),
         ]
-    }
-
-    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
-        Vec::new()
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Mail {

@@ -8,10 +8,7 @@ use serde_json::Value;
 use super::{
     AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, outlets::AttemptResources,
 };
-use crate::{
-    domain::{TemplateLanguage, destination::MsTeams},
-    message::Facts,
-};
+use crate::{domain::destination::MsTeams, message::Facts};
 
 impl DestinationType for MsTeams {
     /// A card in the envelope of incoming webhooks.
@@ -25,10 +22,6 @@ impl DestinationType for MsTeams {
 
     fn check(&self, checks: &mut SettingsChecker<'_>) {
         checks.check_url("url", self.url.reveal());
-    }
-
-    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
-        Vec::new()
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Value {

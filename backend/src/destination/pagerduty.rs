@@ -10,10 +10,7 @@ use serde_json::Value;
 use super::{
     AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, outlets::AttemptResources,
 };
-use crate::{
-    domain::{TemplateLanguage, destination::PagerDuty},
-    message::Facts,
-};
+use crate::{domain::destination::PagerDuty, message::Facts};
 
 impl DestinationType for PagerDuty {
     /// An Events API event without `routing_key`.
@@ -42,10 +39,6 @@ impl DestinationType for PagerDuty {
             ("links".into(), &self.links),
             ("images".into(), &self.images),
         ]
-    }
-
-    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
-        Vec::new()
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Value {

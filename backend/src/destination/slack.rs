@@ -13,10 +13,7 @@ use super::{
     AttemptContext, AttemptOutcome, ChatThread, DestinationType, SettingsChecker,
     outlets::AttemptResources,
 };
-use crate::{
-    domain::{TemplateLanguage, destination::Slack},
-    message::Facts,
-};
+use crate::{domain::destination::Slack, message::Facts};
 
 impl DestinationType for Slack {
     /// The body of `chat.postMessage` without `channel`.
@@ -43,10 +40,6 @@ impl DestinationType for Slack {
 
     fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
         vec![("blocks".into(), &self.blocks)]
-    }
-
-    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
-        Vec::new()
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Value {

@@ -16,7 +16,7 @@ use crate::{
         Secret, Severity, Snippets, Status, TemplateLanguage, Trigger,
         destination::{
             Email, EventTemplates, FollowUp, Header, HeaderValue, Keep, MsTeams, PagerDuty,
-            ServiceNow, Slack, Webhook, WebhookMethod,
+            ServiceNow, Slack, Webhook,
         },
     },
     message::{Context, Links, check_message, sample},
@@ -79,20 +79,10 @@ fn webhook(payload: &str, content_type: Option<&str>) -> DestinationKind {
         value: HeaderValue::Plain(value.into()),
     });
     DestinationKind::Webhook(Webhook {
-        secret_url: Secret::default(),
-        auth: None,
-        on_clear: None,
-        on_update: None,
-        keep: std::collections::BTreeMap::new(),
-        values: std::collections::BTreeMap::default(),
-        expect: None,
-        compress: false,
-        test_effect: String::new(),
         url: "https://example.com/".into(),
-        method: WebhookMethod::Post,
         headers: headers.into_iter().collect(),
         payload: payload.into(),
-        signing_secret: Secret::default(),
+        ..Webhook::default()
     })
 }
 

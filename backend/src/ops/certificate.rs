@@ -107,7 +107,7 @@ mod tests {
 
     #[tokio::test]
     async fn certificate_expiry_is_reported_per_level_and_closed_on_renewal() {
-        let store = samples::store();
+        let store = Store::in_memory();
         let (deciding, clock) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
         let mut watch = CertificateWatch::new(store.clone(), clock.clone(), intake);

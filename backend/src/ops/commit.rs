@@ -77,7 +77,7 @@ mod tests {
     /// Touches a trigger that `others` concurrent commits touch first. Returns whether the commit
     /// succeeds.
     async fn is_committed(others: usize) -> bool {
-        let store = samples::store();
+        let store = Store::in_memory();
         let mut changes = store.new_changes();
         changes.insert(&samples::trigger("disk"));
         store.apply(Lane::Admin, changes).await.unwrap();

@@ -25,7 +25,7 @@ use crate::{
 };
 
 pub use check::OWNER_CHARACTERS_MAX;
-pub use impact::{Impact, Impacts, MessageImpact};
+pub use impact::Impacts;
 
 /// Prefix of the tag that names the owner of a resource.
 const OWNER: &str = "owner:";

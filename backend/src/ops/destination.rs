@@ -2,7 +2,6 @@
 
 mod check;
 mod failing;
-mod from_wire;
 mod health;
 mod health_summary;
 mod pausing;
@@ -10,7 +9,7 @@ mod secrets;
 mod sink;
 mod tested_drafts;
 mod tester;
-mod to_wire;
+mod wire;
 
 use bellwether_proto::v1;
 
@@ -60,9 +59,8 @@ impl AuthoredResource for Destination {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut violations = Violations::default();
-        let kind = violations.read(|it| from_wire::destination_type(draft.r#type.clone(), it));
-        let delivery =
-            violations.read(|it| from_wire::delivery_settings_from_wire(draft.delivery, it));
+        let kind = violations.read(|it| wire::destination_type(draft.r#type.clone(), it));
+        let delivery = violations.read(|it| wire::delivery_settings_from_wire(draft.delivery, it));
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
         check::check_settings(delivery, kind.as_ref(), &mut violations);
@@ -161,10 +159,10 @@ impl FromDomain<Destination> for v1::Destination {
             description: destination.description,
             tags: destination.tags,
             r#type: Some(v1::DestinationType {
-                r#type: Some(to_wire::destination_type_to_wire(destination.kind)),
+                r#type: Some(wire::destination_type_to_wire(destination.kind)),
             }),
             template_language: destination.template_language.number(),
-            delivery: (!is_default).then(|| to_wire::settings_to_wire(destination.delivery)),
+            delivery: (!is_default).then(|| wire::settings_to_wire(destination.delivery)),
             rule_names: Vec::new(),
             recent_notification_count: Some(0),
             health: Some(health_to_wire(None)),
@@ -209,9 +207,8 @@ impl Destinations {
         let previous = stored.as_ref().map(|stored| &stored.value);
         let previous = previous.map(|stored| (&stored.kind, stored.template_language));
         let mut violations = Violations::default();
-        let kind = violations.read(|it| from_wire::destination_type(draft.r#type, it));
-        let delivery =
-            violations.read(|it| from_wire::delivery_settings_from_wire(draft.delivery, it));
+        let kind = violations.read(|it| wire::destination_type(draft.r#type, it));
+        let delivery = violations.read(|it| wire::delivery_settings_from_wire(draft.delivery, it));
         if !draft.name.is_empty() {
             violations.name(&draft.name, false);
         }

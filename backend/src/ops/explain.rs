@@ -19,9 +19,11 @@ mod timeline;
 
 use std::collections::{HashMap, HashSet};
 
-use bellwether_proto::v1::NotificationOutcome;
+use bellwether_proto::v1::{
+    DecisionBasis, Definition, ExplainedNotification, Gate, NotificationOutcome,
+};
 use definitions::Definitions;
-pub use history::{HistoryItem, build_timeline};
+pub use history::build_timeline;
 use judge::{Judge, Subject};
 pub use reason::{Reason, describe};
 use sent::PauseHistory;
@@ -61,7 +63,7 @@ pub struct RuleExplanation {
     /// The decision that would be made now, and the last decision if it is later than the main one.
     pub others: Vec<Judgement>,
     /// Notifications of the rule, oldest first.
-    pub notifications: Vec<Notification>,
+    pub notifications: Vec<ExplainedNotification>,
     /// Deliveries of the rule about the occurrence, oldest first.
     pub deliveries: Vec<SentDelivery>,
     /// Reasons why the pending message is held; empty if no message is held.
@@ -71,26 +73,17 @@ pub struct RuleExplanation {
     pub hold_changes: Vec<HoldChange>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JudgementBasis {
-    /// The decision that caused the rule to report the occurrence.
-    Notification,
-    LastDecision,
-    EarlierDecision,
-    Now,
-}
-
 /// The result of a rule for an occurrence at one decision.
 #[derive(Debug, Clone)]
 pub struct Judgement {
-    pub basis: JudgementBasis,
+    pub basis: DecisionBasis,
     pub at_ms: i64,
     /// Whether the rule notified, or would notify now.
     pub notifies: bool,
     pub held_back: bool,
     pub reason: Reason,
     /// Revision of the rule; `None` if it did not exist or is no longer stored.
-    pub definition: Option<DefinitionVersion>,
+    pub definition: Option<Definition>,
     pub triggers: Vec<TriggerExplanation>,
     /// Conditions that must be met before a match notifies, in order.
     pub gates: Vec<Gate>,
@@ -98,18 +91,8 @@ pub struct Judgement {
 
 impl Judgement {
     pub fn reason_text(&self) -> String {
-        self.reason.text(self.basis == JudgementBasis::Now)
+        self.reason.text(self.basis == DecisionBasis::Now)
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DefinitionVersion {
-    pub revision: u64,
-    pub since_ms: i64,
-    /// End of the time in force; `None` if the definition is current.
-    pub until_ms: Option<i64>,
-    /// Whether the definition was deleted then, rather than edited.
-    pub deleted: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -117,7 +100,7 @@ pub struct TriggerExplanation {
     pub trigger_name: Name,
     /// Whether the revision of the trigger that was in force is still stored.
     pub is_stored: bool,
-    pub definition: Option<DefinitionVersion>,
+    pub definition: Option<Definition>,
     /// Explanation of the query. `None` if the trigger did not exist, is no longer stored, or has
     /// an invalid query.
     pub query: Option<ClauseEvaluation>,
@@ -144,23 +127,6 @@ impl TriggerExplanation {
             None => self.is_stored.then_some(false),
         }
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gate {
-    pub name: &'static str,
-    pub passed: bool,
-    pub detail: String,
-}
-
-#[derive(Debug, Clone)]
-pub struct Notification {
-    pub at_ms: i64,
-    /// Whether the notification reported a change of a notified occurrence, or its end.
-    pub clear: bool,
-    pub trigger_name: Option<Name>,
-    /// Deliveries of the notification; empty if they are no longer stored.
-    pub deliveries: Vec<RecordId>,
 }
 
 #[derive(Debug, Clone)]
@@ -430,7 +396,7 @@ fn unstored_explanation(notified: &Notified, deliveries: Vec<SentDelivery>) -> R
         deleted_ms: None,
         notified: !notified.shadow,
         main: Judgement {
-            basis: JudgementBasis::Notification,
+            basis: DecisionBasis::Notification,
             at_ms,
             notifies: true,
             held_back: false,

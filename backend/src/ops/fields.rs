@@ -326,7 +326,7 @@ mod tests {
     use crate::{clock::ManualClock, ops::samples, store::Lane};
 
     async fn sample_fields() -> FieldCache {
-        let store = samples::store();
+        let store = Store::in_memory();
         let mut occurrence = samples::occurrence();
         occurrence.dimensions.insert("host".into(), "db-1".into());
         let disk = Fields::from([("usedPercent".to_owned(), Value::Number(97.0))]);

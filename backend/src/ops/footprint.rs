@@ -2,31 +2,22 @@
 
 use std::{fs, io, path::PathBuf};
 
+use bellwether_proto::v1::Footprint;
 use tokio::task::spawn_blocking;
 
-use crate::store::Store;
+use crate::{ops::wire::to_i64, store::Store};
 
-/// Disk and memory usage of the service; `None` for values that cannot be determined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Footprint {
-    /// Size of the files in the data folder, in bytes.
-    pub store: Option<u64>,
-    /// Free space on its disk, in bytes.
-    pub free: Option<u64>,
-    pub memory: Option<u64>,
-}
-
-impl Footprint {
-    pub async fn measure(store: &Store, data_dir: PathBuf) -> Self {
-        let measured = spawn_blocking(move || (store_bytes(data_dir).ok(), memory_bytes()));
-        let (store_size, memory) = measured.await.unwrap_or_default();
-        // The data of a shared store is in a database, not in the folder.
-        let is_in_folder = !store.engine().is_shared();
-        Self {
-            store: store_size.filter(|_| is_in_folder),
-            free: store.engine().free_space().map(|space| space.free_bytes),
-            memory,
-        }
+/// Measures the usage; `None` for values that cannot be determined.
+pub async fn measure(store: &Store, data_dir: PathBuf) -> Footprint {
+    let measured = spawn_blocking(move || (store_bytes(data_dir).ok(), memory_bytes()));
+    let (store_size, memory) = measured.await.unwrap_or_default();
+    // The data of a shared store is in a database, not in the folder.
+    let is_in_folder = !store.engine().is_shared();
+    let free = store.engine().free_space().map(|space| space.free_bytes);
+    Footprint {
+        store_bytes: store_size.filter(|_| is_in_folder).map(to_i64),
+        free_bytes: free.map(to_i64),
+        memory_bytes: memory.map(to_i64),
     }
 }
 
@@ -53,8 +44,8 @@ mod tests {
     #[tokio::test]
     async fn unavailable_measurements_are_none() {
         let nowhere = PathBuf::from("/nowhere/at/all");
-        let found = Footprint::measure(&Store::in_memory(), nowhere).await;
-        assert_eq!(found.store, None);
-        assert_eq!(found.memory.is_some(), cfg!(target_os = "linux"));
+        let found = measure(&Store::in_memory(), nowhere).await;
+        assert_eq!(found.store_bytes, None);
+        assert_eq!(found.memory_bytes.is_some(), cfg!(target_os = "linux"));
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     domain::{IncomingEvent, Occurrence, Severity, Status},
     error::Error,
     limits::{HOLDS_BATCH, HOLDS_LATE_EVENT, HOLDS_LATE_MAX, HOLDS_WATCH_INTERVAL},
-    ops::{find, intake::Intake, settings},
+    ops::{find, intake::Intake, repeat::repeat_until_shutdown, settings},
     store::{
         Direction, Index, Store,
         engine::{EngineError, Range},
@@ -72,23 +72,16 @@ impl HoldWatch {
         self.is_late.subscribe()
     }
 
-    pub async fn run(mut self, shutdown: CancellationToken) {
-        let work = async {
-            loop {
-                let next_ms = self
-                    .clock
-                    .now_ms()
-                    .saturating_add(to_millis(HOLDS_WATCH_INTERVAL));
-                if let Err(error) = self.check().await {
-                    tracing::warn!(%error, "failed to check the age of due holds");
-                }
-                self.clock.wait_until(next_ms).await;
-            }
-        };
-        tokio::select! {
-            () = work => {}
-            () = shutdown.cancelled() => {}
-        }
+    pub async fn run(self, shutdown: CancellationToken) {
+        let clock = Arc::clone(&self.clock);
+        repeat_until_shutdown(
+            self,
+            (&*clock, HOLDS_WATCH_INTERVAL),
+            shutdown,
+            "failed to check the age of due holds",
+            |it| Box::pin(it.check()),
+        )
+        .await;
     }
 
     async fn check(&mut self) -> Result<(), Error> {

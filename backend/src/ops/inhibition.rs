@@ -26,7 +26,7 @@ use crate::{
     store::Changes,
 };
 
-pub use preview::{HeldPair, InhibitionPreviews, Preview};
+pub use preview::InhibitionPreviews;
 
 pub type Inhibitions = Resources<Inhibition>;
 

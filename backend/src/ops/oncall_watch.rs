@@ -10,12 +10,13 @@ use crate::{
     domain::{
         EventId, IncomingEvent, Name, OwnEvent, Schedule, Severity, Status, Value, own_dimensions,
     },
-    error::{Error, log_failure},
+    error::Error,
     limits::{ON_CALL_AHEAD, ON_CALL_CHECK_INTERVAL, ON_CALL_CHECK_MAX, ON_CALL_NEWS_AGE},
     ops::{
         decision_context::{DecisionContext, new_id},
         find,
         intake::Intake,
+        repeat::repeat_until_shutdown,
     },
     store::{Changes, EngineError, Store},
 };
@@ -42,23 +43,16 @@ impl OnCallWatch {
         }
     }
 
-    pub async fn run(mut self, shutdown: CancellationToken) {
-        let work = async {
-            loop {
-                if let Err(error) = self.run_once().await {
-                    log_failure("failed to check schedules", &error);
-                }
-                let clock = &self.deciding.clock;
-                let next_ms = clock
-                    .now_ms()
-                    .saturating_add(to_millis(ON_CALL_CHECK_INTERVAL));
-                clock.wait_until(next_ms).await;
-            }
-        };
-        tokio::select! {
-            () = work => {}
-            () = shutdown.cancelled() => {}
-        }
+    pub async fn run(self, shutdown: CancellationToken) {
+        let clock = Arc::clone(&self.deciding.clock);
+        repeat_until_shutdown(
+            self,
+            (&*clock, ON_CALL_CHECK_INTERVAL),
+            shutdown,
+            "failed to check schedules",
+            |it| Box::pin(it.run_once()),
+        )
+        .await;
     }
 
     /// Compares the newest events with the schedules, so that no change is reported twice or missed
@@ -214,7 +208,7 @@ mod tests {
 
     #[tokio::test]
     async fn hand_offs_and_upcoming_gaps_are_events() {
-        let (deciding, clock) = samples::deciding(samples::store()).await;
+        let (deciding, clock) = samples::deciding(Store::in_memory()).await;
         let (intake, _guard) = samples::intake(&deciding);
         let mut schedule = Schedule {
             time_zone: "UTC".into(),
@@ -286,7 +280,7 @@ mod tests {
     #[tokio::test]
     async fn hand_off_event_closes_automatically() {
         for is_of_earlier_version in [false, true] {
-            let (deciding, clock) = samples::deciding(samples::store()).await;
+            let (deciding, clock) = samples::deciding(Store::in_memory()).await;
             let mut schedule = Schedule {
                 time_zone: "UTC".into(),
                 overrides: Vec::new(),
@@ -327,7 +321,7 @@ mod tests {
 
     #[tokio::test]
     async fn schedule_deletion_closes_its_events_despite_a_kill() {
-        let (deciding, _) = samples::deciding(samples::store()).await;
+        let (deciding, _) = samples::deciding(Store::in_memory()).await;
         let mut schedule = Schedule {
             time_zone: "UTC".into(),
             overrides: Vec::new(),

@@ -6,6 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use bellwether_proto::v1::{
+    DestinationOverview, GetOverviewResponse, NodeOverview, StoreHealth, store_health::State,
+};
+
 use crate::{
     clock::Clock,
     config::NodeReport,
@@ -16,11 +20,12 @@ use crate::{
     },
     error::Error,
     ops::{
-        destination::{self, HealthVerdict},
-        footprint::Footprint,
+        destination::{self, HealthVerdict, health_to_wire},
+        footprint,
         recent::RECENT_MAX,
         search::{Filter, IndexWalk, count_matches},
         statistics::StatisticsReader,
+        wire::{count_by_name, time::timestamp, to_i32, to_i64},
     },
     store::{
         Direction, Index, LogPosition, Store,
@@ -33,100 +38,82 @@ const DESTINATIONS_MAX: usize = 1_000;
 const HOUR_MS: i64 = 3_600_000;
 const PAGE: usize = 1_000;
 
-#[derive(Debug, Clone)]
-pub struct Overview {
-    /// Number of occurrences that are open or suppressed, by severity.
-    pub open: BTreeMap<Severity, usize>,
-    /// Number of these occurrences that were opened in the last hour, by severity.
-    pub opened: BTreeMap<Severity, usize>,
-    pub footprint: Footprint,
-    pub condition: Condition,
-    /// Start of quiet mode, in which no messages are sent, in milliseconds since the epoch; `None`
-    /// if it is off.
-    pub quiet_since_ms: Option<i64>,
-    /// The nodes that share the store, oldest first.
-    pub nodes: Vec<NodeOverview>,
-    pub log_head: LogPosition,
-    /// Number of open or suppressed occurrences that are acknowledged; `None` if there are too many
-    /// to count.
-    pub acknowledged: Option<usize>,
-    /// Events accepted per minute, for the last 60 minutes, oldest first.
-    pub events_per_minute: Vec<i64>,
-    /// Destinations that had traffic in the last 24 hours or are unhealthy, by name.
-    pub destinations: Vec<DestinationOverview>,
-    pub counted_since_ms: Option<i64>,
-    pub oldest_undelivered_ms: Option<i64>,
-    /// Dead deliveries that were not sent again, excluding tests.
-    pub dead: i64,
-    pub triggers: usize,
-    pub destinations_stored: usize,
-    pub rules: usize,
-    pub enabled_rules: usize,
-}
-
-#[derive(Debug, Clone)]
-pub struct NodeOverview {
-    pub seen: ClusterNode,
-    pub ignored_settings: Vec<String>,
-    /// Sections of the node's file that differ from the leader's.
-    pub differing_sections: Vec<String>,
-    pub settings_digest: String,
-}
-
-fn node_overviews(seen: Vec<ClusterNode>) -> Vec<NodeOverview> {
+fn node_overviews(seen: Vec<ClusterNode>, log_head: LogPosition) -> Vec<NodeOverview> {
     let leader = seen.iter().find(|it| it.leads);
     let leader = leader.map(|it| NodeReport::parse(&it.about));
     let leader = leader.unwrap_or_default();
     let overview = |seen: ClusterNode| {
         let report = NodeReport::parse(&seen.about);
         NodeOverview {
+            name: seen.name,
+            start_time: Some(timestamp(seen.since_ms)),
+            leads: Some(seen.leads),
+            owned_slots: Some(to_i32(seen.slots)),
+            behind_count: Some(to_i64(log_head.steps_since(seen.follows))),
             differing_sections: report.differing_sections(&leader),
             settings_digest: report.digest(),
             ignored_settings: report.ignored,
-            seen,
         }
     };
     seen.into_iter().map(overview).collect()
 }
 
-#[derive(Debug, Clone)]
-pub struct DestinationOverview {
-    pub name: String,
-    pub health_summary: destination::HealthSummary,
-    /// Successful deliveries in the last 24 hours.
-    pub delivered: i64,
-    /// Whether the destination is failing and the event about the failure is sent only to failing
-    /// destinations.
-    pub is_silent: bool,
+fn store_health(condition: &Condition) -> StoreHealth {
+    let state = match condition {
+        Condition::Writable => State::Writable,
+        Condition::Short(_) => State::Short,
+        Condition::Full(_) => State::Full,
+        Condition::Unwritable(_) => State::Unwritable,
+        Condition::Damaged(_) => State::Damaged,
+        Condition::Unreachable => State::Unreachable,
+    };
+    let accepts_events = condition.accepts_events();
+    StoreHealth {
+        state: state.into(),
+        accepts_events: Some(accepts_events),
+        reason: if accepts_events {
+            String::new()
+        } else {
+            condition.to_string()
+        },
+    }
 }
 
+/// Computes the overview of a service that started at `start_ms`.
 pub async fn compute_overview(
     store: &Store,
     clock: &Arc<dyn Clock>,
     snapshot: &Snapshot,
     data_dir: PathBuf,
-) -> Result<Overview, Error> {
+    start_ms: i64,
+) -> Result<GetOverviewResponse, Error> {
     let open = open_by_severity(store).await?;
     let log_head = *store.engine().log_signal().borrow();
     let counting = StatisticsReader::new(store.clone(), Arc::clone(clock));
-    Ok(Overview {
-        acknowledged: acknowledged_count(store, open.values().sum()).await?,
-        open,
-        opened: opened_by_severity(store, clock.now_ms() - HOUR_MS).await?,
-        footprint: Footprint::measure(store, data_dir).await,
-        condition: store.engine().condition(),
-        quiet_since_ms: snapshot.settings().quiet_since_ms,
-        nodes: node_overviews(store.engine().cluster().nodes().await?),
-        log_head,
-        events_per_minute: counting.events_per_minute().await?,
+    let acknowledged = acknowledged_count(store, open.values().sum()).await?;
+    let opened = opened_by_severity(store, clock.now_ms() - HOUR_MS).await?;
+    let enabled = snapshot.rules().iter().filter(|rule| rule.enabled);
+    let minutes = counting.events_per_minute().await?.into_iter();
+    let nodes = store.engine().cluster().nodes().await?;
+    Ok(GetOverviewResponse {
+        open_by_severity: count_by_name(open),
+        acknowledged_count: acknowledged.map(to_i32),
+        events_per_minute: minutes.map(to_i32).collect(),
         destinations: destination_overviews(store, clock, &counting, snapshot).await?,
-        counted_since_ms: store.counters_since_ms().await?,
-        oldest_undelivered_ms: oldest_undelivered_ms(store).await?,
-        dead: dead_count(store).await?,
-        triggers: snapshot.trigger_count(),
-        destinations_stored: snapshot.destinations().len(),
-        rules: snapshot.rules().len(),
-        enabled_rules: snapshot.rules().iter().filter(|rule| rule.enabled).count(),
+        oldest_undelivered_time: oldest_undelivered_ms(store).await?.map(timestamp),
+        start_time: Some(timestamp(start_ms)),
+        version: env!("CARGO_PKG_VERSION").into(),
+        trigger_count: Some(to_i32(snapshot.trigger_count())),
+        destination_count: Some(to_i32(snapshot.destinations().len())),
+        rule_count: Some(to_i32(snapshot.rules().len())),
+        enabled_rule_count: Some(to_i32(enabled.count())),
+        counted_since_time: store.counters_since_ms().await?.map(timestamp),
+        opened_by_severity: count_by_name(opened),
+        footprint: Some(footprint::measure(store, data_dir).await),
+        nodes: node_overviews(nodes, log_head),
+        store: Some(store_health(&store.engine().condition())),
+        quiet_since_time: snapshot.settings().quiet_since_ms.map(timestamp),
+        dead_count: Some(to_i32(dead_count(store).await?)),
     })
 }
 
@@ -226,10 +213,12 @@ async fn destination_overviews(
         let is_idle = day.is_idle() && health_summary.dead == 0;
         if is_troubled || !is_idle {
             overviews.push(DestinationOverview {
-                name: found.name.to_string(),
-                health_summary,
-                delivered: day.tally_total(Tally::Delivered),
-                is_silent,
+                destination_name: found.name.to_string(),
+                waiting_count: Some(to_i32(health_summary.waiting)),
+                dead_count: Some(to_i32(health_summary.dead)),
+                delivered_count: Some(to_i32(day.tally_total(Tally::Delivered))),
+                health: Some(health_to_wire(Some(&health_summary))),
+                failure_unheard: is_silent,
             });
         }
     }

@@ -21,6 +21,10 @@ pub struct PageRequest {
 }
 
 impl PageRequest {
+    pub fn new(size: i32, token: String) -> Self {
+        Self { size, token }
+    }
+
     pub fn limit(&self) -> Result<usize, Error> {
         match usize::try_from(self.size) {
             Ok(0) => Ok(PAGE_SIZE_DEFAULT),

@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::Clock,
     domain::{Receipt, RecordId, Refusal},
-    error::{Error, log_failure},
+    error::Error,
     limits::{
         RECEIPT_BATCH, RECEIPT_BYTES_MAX, RECEIPT_REASON_BYTES_MAX, RECEIPT_SWEEP_INTERVAL,
         RECEIPT_TIME, RECEIPTS_MAX,
     },
-    ops::commit::commit,
+    ops::{commit::commit, repeat::repeat_until_shutdown},
     store::{Direction, Index, Lane, Store, engine::Range, record::bytes::Key},
 };
 
@@ -88,24 +88,17 @@ impl ReceiptSweep {
         }
     }
 
-    pub async fn run(mut self, shutdown: CancellationToken) {
-        let most = ReceiptLimits {
-            count: RECEIPTS_MAX,
-            bytes: RECEIPT_BYTES_MAX,
-        };
-        let sweep = async {
-            loop {
-                if let Err(error) = self.delete_expired(most).await {
-                    log_failure("failed to delete old receipts", &error);
-                }
-                let next_ms = self.clock.now_ms() + to_millis(RECEIPT_SWEEP_INTERVAL);
-                self.clock.wait_until(next_ms).await;
-            }
-        };
-        tokio::select! {
-            () = sweep => {}
-            () = shutdown.cancelled() => {}
-        }
+    pub async fn run(self, shutdown: CancellationToken) {
+        let clock = Arc::clone(&self.clock);
+        let (every, failure) = (RECEIPT_SWEEP_INTERVAL, "failed to delete old receipts");
+        repeat_until_shutdown(self, (&*clock, every), shutdown, failure, |it| {
+            let most = ReceiptLimits {
+                count: RECEIPTS_MAX,
+                bytes: RECEIPT_BYTES_MAX,
+            };
+            Box::pin(async move { it.delete_expired(most).await.map(|_count| ()) })
+        })
+        .await;
     }
 
     /// Deletes expired receipts, and the oldest ones beyond the limits `most`. Returns the number
@@ -244,7 +237,7 @@ mod tests {
 
     /// Returns a store with four receipts, one hour apart; the last is one hour old.
     async fn store_with_four_receipts() -> (Store, Arc<ManualClock>, ReceiptSweep) {
-        let store = samples::store();
+        let store = Store::in_memory();
         let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
         let sweep = ReceiptSweep::new(store.clone(), Arc::clone(&clock) as _);
         for key in ["d", "c", "b", "a"] {

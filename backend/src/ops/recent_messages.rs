@@ -2,11 +2,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use bellwether_proto::v1;
+
 use crate::{
     clock::{Clock, DAY_MS},
     domain::{Delivery, DeliveryState, RecordId, Status},
     error::Error,
     limits::TRIGGER_TEST_TIME_MAX,
+    ops::wire::to_i32,
     scan,
     store::{Direction, Record, Store, engine::Range},
 };
@@ -14,19 +17,8 @@ use crate::{
 const DAYS: i64 = 7;
 const BATCH: usize = 500;
 
-#[derive(Debug, Clone, Default)]
-pub struct HeldMessages {
-    pub days: i64,
-    pub count: usize,
-    pub by_rule: Vec<RuleMessages>,
-    pub stopped_early: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleMessages {
-    pub rule_name: String,
-    pub messages: usize,
-}
+/// Messages that would have been held, and whether counting them stopped early.
+pub type HeldMessages = (v1::SilencedMessages, bool);
 
 pub(super) fn since_ms(now_ms: i64) -> i64 {
     now_ms.saturating_sub(DAYS * DAY_MS)
@@ -72,16 +64,17 @@ pub(super) async fn held_messages(
         }
         tokio::task::yield_now().await;
     }
-    let of = |(rule_name, messages)| RuleMessages {
+    let message_count = by_rule.values().sum::<usize>();
+    let of = |(rule_name, messages)| v1::RuleMessages {
         rule_name,
-        messages,
+        message_count: to_i32(messages),
     };
-    Ok(HeldMessages {
-        days: DAYS,
-        count: by_rule.values().sum(),
+    let messages = v1::SilencedMessages {
+        days: to_i32(DAYS),
+        message_count: Some(to_i32(message_count)),
         by_rule: by_rule.into_iter().map(of).collect(),
-        stopped_early,
-    })
+    };
+    Ok((messages, stopped_early))
 }
 
 pub(super) struct Deadline(Duration);

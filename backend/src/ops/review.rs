@@ -60,10 +60,7 @@ impl Reviewer {
                 self.wait_until_due(log, since_ms, latest).await;
             }
         };
-        tokio::select! {
-            () = work => {}
-            () = shutdown.cancelled() => {}
-        }
+        shutdown.run_until_cancelled(work).await;
     }
 
     /// Processes all work that is due now, including each node's work for the slots that it owns.

@@ -2,23 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use bellwether_proto::v1::EventRoute;
+
 use crate::{
     decide::Snapshot,
-    domain::{Name, Occurrence, OccurrenceId},
+    domain::{Name, Occurrence},
 };
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
-    pub occurrence: OccurrenceId,
-    /// The enabled rules that match the occurrence, by name.
-    pub rules: Vec<Name>,
-    /// The destinations of these rules, by name, without duplicates.
-    pub destinations: Vec<Name>,
-    /// The active silences that hold the messages of all these rules, latest end first.
-    pub silences: Vec<Name>,
-}
-
-pub fn route_event(snapshot: &Snapshot, occurrence: &Occurrence, now_ms: i64) -> Route {
+/// Returns the enabled rules that match the occurrence and their destinations, each by name and
+/// without duplicates, and the active silences that hold the messages of all these rules, latest
+/// end first.
+pub fn route_event(snapshot: &Snapshot, occurrence: &Occurrence, now_ms: i64) -> EventRoute {
     let matches = snapshot.matching_triggers(occurrence);
     let rules: Vec<_> = matches.iter().map(|it| it.rule.name.clone()).collect();
     let destinations = matches.iter().flat_map(|it| &it.rule.destination_names);
@@ -32,10 +26,10 @@ pub fn route_event(snapshot: &Snapshot, occurrence: &Occurrence, now_ms: i64) ->
                 .iter()
                 .all(|destination| silence.applies_to_destination(destination))
     });
-    Route {
-        occurrence: occurrence.id(),
-        silences: silences.map(|it| it.silence.name.clone()).collect(),
-        destinations: destinations.into_iter().cloned().collect(),
-        rules,
+    EventRoute {
+        occurrence_id: occurrence.id().to_string(),
+        silence_names: silences.map(|it| it.silence.name.to_string()).collect(),
+        destination_names: destinations.into_iter().map(Name::to_string).collect(),
+        rule_names: rules.iter().map(Name::to_string).collect(),
     }
 }

@@ -36,7 +36,7 @@ use crate::{
     store::{Changes, Stored},
 };
 
-pub use preview::{Installation, Preview, Previews};
+pub use preview::Installation;
 
 pub type Rules = Resources<Rule>;
 

@@ -17,7 +17,7 @@ use crate::{
         Name, Rule, Schedule, Settings, SharedSettings, Silence, Stage, Trigger,
     },
     matching,
-    ops::revision,
+    ops::{named::Resource, revision},
     store::{
         Direction, EngineError, Kind, LogPosition, Record, Store,
         engine::{LogStep, Range},
@@ -154,17 +154,10 @@ impl LoadedDefinitions {
         for trigger in read_all::<Trigger>(store).await? {
             loaded.add_trigger(trigger);
         }
-        let rules = read_all::<Rule>(store).await?.into_iter();
-        loaded.rules = rules.map(|it| (it.name.clone(), Arc::new(it))).collect();
-        let destinations = read_all::<Destination>(store).await?.into_iter();
-        loaded.destinations = destinations
-            .map(|it| (it.name.clone(), Arc::new(it)))
-            .collect();
+        loaded.rules = read_by_name(store).await?;
+        loaded.destinations = read_by_name(store).await?;
         loaded.newest_end_ms = revision::newest_end_ms(store).await?;
-        let calendars = read_all::<Calendar>(store).await?.into_iter();
-        loaded.calendars = calendars
-            .map(|it| (it.name.clone(), Arc::new(it)))
-            .collect();
+        loaded.calendars = read_by_name(store).await?;
         loaded.request_calendars();
         for inhibition in read_all::<Inhibition>(store).await? {
             let name = inhibition.name.clone();
@@ -179,14 +172,9 @@ impl LoadedDefinitions {
         loaded.put_heartbeats(heartbeats.map(|it| (it.name.clone(), Some(it))).collect());
         let tables = read_all::<EnrichmentTable>(store).await?.into_iter();
         loaded.put_enrichments(tables.map(|it| (it.name.clone(), Some(it))).collect());
-        let contacts = read_all::<Contact>(store).await?.into_iter();
-        loaded.contacts = contacts.map(|it| (it.name.clone(), Arc::new(it))).collect();
-        let schedules = read_all::<Schedule>(store).await?.into_iter();
-        loaded.schedules = schedules
-            .map(|it| (it.name.clone(), Arc::new(it)))
-            .collect();
-        let policies = read_all::<EscalationPolicy>(store).await?.into_iter();
-        loaded.policies = policies.map(|it| (it.name.clone(), Arc::new(it))).collect();
+        loaded.contacts = read_by_name(store).await?;
+        loaded.schedules = read_by_name(store).await?;
+        loaded.policies = read_by_name(store).await?;
         loaded.request_responders();
         loaded.read_settings(store).await?;
         Ok(loaded)
@@ -458,6 +446,11 @@ async fn read_named<T: Record>(
     Ok(pairs
         .filter_map(|(name, found)| Some((name?, found.map(|stored| stored.value))))
         .collect())
+}
+
+async fn read_by_name<T: Resource>(store: &Store) -> Result<BTreeMap<Name, Arc<T>>, EngineError> {
+    let all = read_all::<T>(store).await?.into_iter();
+    Ok(all.map(|it| (it.name().clone(), Arc::new(it))).collect())
 }
 
 async fn read_all<T: Record>(store: &Store) -> Result<Vec<T>, EngineError> {

@@ -15,11 +15,15 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     clock::{Clock, ManualClock},
+    destination::samples::Sending,
     domain::{Destination, Occurrence, Rule, SharedSettings, Trigger},
-    ops::{decision_context::DecisionContext, intake::Intake, ruleset::Ruleset, settings},
+    ops::{
+        decision_context::DecisionContext, destination::Tester, intake::Intake, ruleset::Ruleset,
+        settings,
+    },
     store::{
-        Direction, Lane, Record, Sealer, Store,
-        engine::{Action, Change, Expect, Range, memory::MemoryEngine},
+        Direction, Lane, Record, Store,
+        engine::{Action, Change, Expect, Range},
     },
 };
 
@@ -71,6 +75,12 @@ pub(crate) fn intake(deciding: &DecisionContext) -> (Intake, DropGuard) {
     (intake, shutdown.drop_guard())
 }
 
+pub(crate) fn tester(store: &Store, sending: &Sending) -> Tester {
+    let clock = Arc::clone(&sending.clock) as _;
+    let config = sending.config.delivery.clone();
+    Tester::new(store.clone(), clock, sending.sender(), config)
+}
+
 /// Waits for one of the service's own events of the given kind.
 pub(crate) async fn said(store: &Store, kind: &str) -> Occurrence {
     for _ in 0..1_000 {
@@ -96,11 +106,6 @@ pub(crate) async fn all<T: Record>(store: &Store) -> Vec<T> {
     let range = Range::with_prefix(&[]);
     let page = store.page::<T>(range, Direction::Ascending, 100_000).await;
     page.unwrap().into_iter().map(|it| it.value).collect()
-}
-
-pub(crate) fn store() -> Store {
-    let engine = Arc::new(MemoryEngine::new());
-    Store::new(engine, Arc::new(Sealer::with_random_key()))
 }
 
 /// Stores settings in a store that has none.

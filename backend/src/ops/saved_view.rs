@@ -130,7 +130,7 @@ mod tests {
 
     fn sample_views() -> SavedViews {
         let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
-        SavedViews::new(samples::store(), clock)
+        SavedViews::new(crate::store::Store::in_memory(), clock)
     }
 
     #[tokio::test]

@@ -2,7 +2,11 @@
 
 mod aging;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
+
+use bellwether_proto::v1::{
+    DeliveryStatistics, GetStatisticsResponse, NamedStatistics, SeverityStatistics,
+};
 
 pub use self::aging::CounterAging;
 use crate::{
@@ -14,6 +18,10 @@ use crate::{
     },
     error::Error,
     limits::{STATISTICS_COLUMNS_MAX, STATISTICS_SPAN_MAX, STATISTICS_SUBJECTS_MAX},
+    ops::wire::{
+        time::{duration_from_ms, timestamp},
+        to_i32,
+    },
     store::{EngineError, Store},
 };
 
@@ -48,11 +56,11 @@ impl TimeColumns {
         }
     }
 
-    pub fn start_ms(&self) -> i64 {
+    fn start_ms(&self) -> i64 {
         i64::from(self.start) * MINUTE_MS
     }
 
-    pub fn step_ms(&self) -> i64 {
+    fn step_ms(&self) -> i64 {
         i64::from(self.step) * MINUTE_MS
     }
 
@@ -100,7 +108,7 @@ impl DeliveryCounts {
 
     /// Returns the number of waiting deliveries at the end of each column, computed backward from
     /// the current number.
-    pub fn waiting_at_end(&self) -> Vec<i64> {
+    fn waiting_at_end(&self) -> Vec<i64> {
         let mut waiting = self.now.get(Tally::Waiting);
         let mut waited = Vec::with_capacity(self.happened.len());
         for column in self.happened.iter().rev() {
@@ -115,6 +123,26 @@ impl DeliveryCounts {
 
     pub fn is_idle(&self) -> bool {
         self.now.get(Tally::Waiting) == 0 && self.happened.iter().all(Numbers::is_zero)
+    }
+
+    fn to_wire(&self) -> DeliveryStatistics {
+        let now = |tally| Some(to_i32(self.now.get(tally)));
+        let happened = |tally| {
+            let columns = self.happened.iter();
+            columns.map(|column| to_i32(column.get(tally))).collect()
+        };
+        DeliveryStatistics {
+            waiting_count: now(Tally::Waiting),
+            delivered_count: now(Tally::Delivered),
+            dead_count: now(Tally::Dead),
+            cancelled_count: now(Tally::Cancelled),
+            decided: happened(Tally::Decided),
+            delivered: happened(Tally::Delivered),
+            dead: happened(Tally::Dead),
+            cancelled: happened(Tally::Cancelled),
+            failed_attempts: happened(Tally::Failed),
+            waiting: self.waiting_at_end().into_iter().map(to_i32).collect(),
+        }
     }
 
     /// Returns the sort key: waiting deliveries first, then activity.
@@ -152,19 +180,6 @@ impl Throughput {
 }
 
 #[derive(Debug, Clone)]
-pub struct Statistics {
-    /// Time at which counting began, in milliseconds since the epoch.
-    pub since_ms: Option<i64>,
-    pub columns: TimeColumns,
-    pub events: BTreeMap<Severity, Vec<i64>>,
-    pub deliveries: DeliveryCounts,
-    /// Counts by destination, busiest first.
-    pub destinations: Vec<(String, DeliveryCounts)>,
-    /// Counts by rule, busiest first.
-    pub rules: Vec<(String, DeliveryCounts)>,
-}
-
-#[derive(Debug, Clone)]
 pub struct StatisticsReader {
     store: Store,
     clock: Arc<dyn Clock>,
@@ -179,7 +194,11 @@ impl StatisticsReader {
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] if the span is out of range, or an error if the store fails.
-    pub async fn statistics(&self, span_ms: i64, rules: &Snapshot) -> Result<Statistics, Error> {
+    pub async fn statistics(
+        &self,
+        span_ms: i64,
+        rules: &Snapshot,
+    ) -> Result<GetStatisticsResponse, Error> {
         let columns = TimeColumns::for_span(self.clock.now_ms(), span_minutes(span_ms)?);
         let destinations = rules
             .destinations()
@@ -187,11 +206,13 @@ impl StatisticsReader {
             .collect();
         let of_rules = rules.rules().iter();
         let of_rules = of_rules.map(|it| (it.name.to_string(), it.id)).collect();
-        Ok(Statistics {
-            since_ms: self.store.counters_since_ms().await?,
-            columns,
+        let deliveries = self.delivery_counts(&columns, Subject::Deliveries).await?;
+        Ok(GetStatisticsResponse {
+            counted_since_time: self.store.counters_since_ms().await?.map(timestamp),
+            start_time: Some(timestamp(columns.start_ms())),
+            step: Some(duration_from_ms(columns.step_ms())),
             events: self.events_by_severity(&columns).await?,
-            deliveries: self.delivery_counts(&columns, Subject::Deliveries).await?,
+            deliveries: Some(deliveries.to_wire()),
             destinations: self
                 .busiest_names(&columns, destinations, Subject::Destination)
                 .await?,
@@ -240,13 +261,15 @@ impl StatisticsReader {
     async fn events_by_severity(
         &self,
         columns: &TimeColumns,
-    ) -> Result<BTreeMap<Severity, Vec<i64>>, EngineError> {
-        let counts = columns.read(&self.store, Subject::Events).await?;
-        let of = |severity: Severity| counts.iter().map(move |column| column.get(severity));
-        let all = Severity::ALL.map(|severity| (severity, of(severity).collect()));
-        let all = all.into_iter();
+    ) -> Result<Vec<SeverityStatistics>, EngineError> {
+        let columns = columns.read(&self.store, Subject::Events).await?;
+        let of = |severity: Severity| SeverityStatistics {
+            severity: severity as i32,
+            counts: columns.iter().map(|it| to_i32(it.get(severity))).collect(),
+        };
+        let all = Severity::ALL.into_iter().map(of);
         Ok(all
-            .filter(|(_, columns): &(_, Vec<i64>)| columns.iter().any(|count| *count != 0))
+            .filter(|it| it.counts.iter().any(|count| *count != 0))
             .collect())
     }
 
@@ -267,7 +290,7 @@ impl StatisticsReader {
         columns: &TimeColumns,
         named: Vec<(String, RecordId)>,
         subject: impl Fn(RecordId) -> Subject,
-    ) -> Result<Vec<(String, DeliveryCounts)>, EngineError> {
+    ) -> Result<Vec<NamedStatistics>, EngineError> {
         let mut all = Vec::new();
         for (name, id) in named {
             let counts = self.delivery_counts(columns, subject(id)).await?;
@@ -277,7 +300,11 @@ impl StatisticsReader {
         }
         all.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.sort_key()));
         all.truncate(STATISTICS_SUBJECTS_MAX);
-        Ok(all)
+        let named = |(name, counts): (String, DeliveryCounts)| NamedStatistics {
+            name,
+            deliveries: Some(counts.to_wire()),
+        };
+        Ok(all.into_iter().map(named).collect())
     }
 }
 

@@ -7,11 +7,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, to_millis},
+    clock::Clock,
     domain::{IncomingEvent, Settings, Severity, Status},
-    error::{Error, log_failure},
+    error::Error,
     limits::{DISK_NEARLY_FULL_FLOORS, DISK_SPACIOUS_FLOORS},
-    ops::{find, intake::Intake},
+    ops::{find, intake::Intake, repeat::repeat_until_shutdown},
     store::{
         Lane, Store,
         engine::{Condition, FreeSpace},
@@ -78,21 +78,17 @@ impl StoreWatch {
         self.condition.subscribe()
     }
 
-    pub async fn run(mut self, shutdown: CancellationToken) {
-        let work = async {
-            loop {
-                let next_ms = self.clock.now_ms().saturating_add(to_millis(INTERVAL));
-                if let Err(error) = self.check().await {
-                    // If the disk is still full, the next check reports it.
-                    log_failure("failed to report the full disk", &error);
-                }
-                self.clock.wait_until(next_ms).await;
-            }
-        };
-        tokio::select! {
-            () = work => {}
-            () = shutdown.cancelled() => {}
-        }
+    pub async fn run(self, shutdown: CancellationToken) {
+        let clock = Arc::clone(&self.clock);
+        // If the disk is still full, the next check reports it.
+        repeat_until_shutdown(
+            self,
+            (&*clock, INTERVAL),
+            shutdown,
+            "failed to report the full disk",
+            |it| Box::pin(it.check()),
+        )
+        .await;
     }
 
     async fn check(&mut self) -> Result<(), Error> {

@@ -41,4 +41,4 @@ pub fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -13,13 +13,7 @@ use crate::{
 
 #[derive(Debug)]
 pub struct AuditApi {
-    log: Arc<AuditLog>,
-}
-
-impl AuditApi {
-    pub fn new(log: Arc<AuditLog>) -> Self {
-        Self { log }
-    }
+    pub(crate) log: Arc<AuditLog>,
 }
 
 #[async_trait]

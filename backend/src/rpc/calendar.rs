@@ -11,13 +11,7 @@ use crate::ops::calendar::Calendars;
 
 #[derive(Debug)]
 pub struct CalendarApi {
-    calendars: Calendars,
-}
-
-impl CalendarApi {
-    pub fn new(calendars: Calendars) -> Self {
-        Self { calendars }
-    }
+    pub(crate) calendars: Calendars,
 }
 
 #[async_trait]

@@ -108,7 +108,6 @@ mod tests {
     use tonic::Code;
 
     use super::*;
-    use crate::ops::samples;
 
     fn check_request() -> Request<CheckStoreRequest> {
         Request::new(CheckStoreRequest {})
@@ -116,7 +115,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_one_check_runs_at_a_time() {
-        let checks = CheckApi::new(samples::store(), CancellationToken::new());
+        let checks = CheckApi::new(Store::in_memory(), CancellationToken::new());
         let first = checks.check_store(check_request()).await.unwrap();
         let second = checks.check_store(check_request()).await.err().unwrap();
         assert_eq!(second.code(), Code::ResourceExhausted);
@@ -136,7 +135,7 @@ mod tests {
     #[tokio::test]
     async fn check_ends_on_shutdown() {
         let shutdown = CancellationToken::new();
-        let checks = CheckApi::new(samples::store(), shutdown.clone());
+        let checks = CheckApi::new(Store::in_memory(), shutdown.clone());
         let mut reports = checks
             .check_store(check_request())
             .await

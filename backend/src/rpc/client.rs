@@ -17,15 +17,9 @@ use crate::ops::{
 
 #[derive(Debug)]
 pub struct ClientApi {
-    clients: Clients,
-    keys: Arc<Keys>,
-}
-
-impl ClientApi {
-    /// Creates the service. `keys` are the keys used for admission.
-    pub fn new(clients: Clients, keys: Arc<Keys>) -> Self {
-        Self { clients, keys }
-    }
+    pub(crate) clients: Clients,
+    /// The keys used for admission.
+    pub(crate) keys: Arc<Keys>,
 }
 
 #[async_trait]
@@ -50,10 +44,7 @@ impl ClientService for ClientApi {
         request: Request<v1::ListClientsRequest>,
     ) -> Result<Response<v1::ListClientsResponse>, Status> {
         let wire = request.into_inner();
-        let page = PageRequest {
-            size: wire.page_size,
-            token: wire.page_token,
-        };
+        let page = PageRequest::new(wire.page_size, wire.page_token);
         let page = self.clients.list(&page).await?;
         Ok(Response::new(v1::ListClientsResponse {
             clients: page
@@ -112,7 +103,7 @@ impl ClientService for ClientApi {
         if let Some(until_ms) = caller.signed_in_until_ms {
             let person = v1::Client {
                 name: caller.name.to_string(),
-                role: v1::Role::from_domain(caller.role).into(),
+                role: caller.role as i32,
                 expire_time: Some(timestamp(until_ms)),
                 ..v1::Client::default()
             };

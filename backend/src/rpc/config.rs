@@ -7,29 +7,16 @@ use bellwether_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{
-    access::caller,
-    audit,
-    convert::{event, list::to_i32, time::timestamp},
-};
+use super::{access::caller, audit, convert::list::to_i32};
 use crate::{
     error::{Error, Violation},
-    ops::config::{Action, Change, Configuration, Document, Impact, Impacts, MessageImpact},
+    ops::config::{Action, Change, Configuration, Document, Impacts},
 };
 
 #[derive(Debug)]
 pub struct ConfigApi {
-    configuration: Configuration,
-    impacts: Arc<Impacts>,
-}
-
-impl ConfigApi {
-    pub fn new(configuration: Configuration, impacts: Arc<Impacts>) -> Self {
-        Self {
-            configuration,
-            impacts,
-        }
-    }
+    pub(crate) configuration: Configuration,
+    pub(crate) impacts: Arc<Impacts>,
 }
 
 #[async_trait]
@@ -68,38 +55,8 @@ impl ConfigService for ConfigApi {
         let request = request.into_inner();
         let documents = parse_documents(request.documents)?;
         let scope = (&documents[..], &*request.prune_owner);
-        let impact = self.impacts.preview(scope, request.days).await?;
-        Ok(Response::new(impact.into()))
-    }
-}
-
-impl From<Impact> for v1::PreviewImpactResponse {
-    fn from(impact: Impact) -> Self {
-        let counted = |all: Vec<MessageImpact>| {
-            let all = all.into_iter().map(|it| v1::ImpactCount {
-                name: it.name,
-                message_count: Some(to_i32(it.messages)),
-                message_count_before: Some(to_i32(it.messages_before)),
-            });
-            all.collect()
-        };
-        Self {
-            message_count: Some(to_i32(impact.messages)),
-            message_count_before: Some(to_i32(impact.messages_before)),
-            rules: counted(impact.rules),
-            destinations: counted(impact.destinations),
-            no_longer_notified_count: Some(to_i32(impact.no_longer_notified_count)),
-            no_longer_notified: impact
-                .no_longer_notified
-                .into_iter()
-                .map(event::event_with_one_occurrence)
-                .collect(),
-            newly_notified_count: Some(to_i32(impact.newly_notified_count)),
-            occurrence_count: Some(to_i32(impact.occurrence_count)),
-            start_time: Some(timestamp(impact.start_ms)),
-            end_time: Some(timestamp(impact.end_ms)),
-            stopped_early: impact.stopped_early,
-        }
+        let impact = self.impacts.preview(scope, request.days);
+        Ok(Response::new(impact.await?))
     }
 }
 
@@ -159,6 +116,6 @@ fn change_to_wire(change: Change, shown: bool) -> v1::ConfigChange {
         after: document(after),
         changed_secrets,
         etag: change.etag,
-        stopped_responses: i32::try_from(change.stopped_responses).unwrap_or(i32::MAX),
+        stopped_responses: to_i32(change.stopped_responses),
     }
 }

@@ -18,19 +18,12 @@ use crate::{
 
 #[derive(Debug, Clone)]
 pub struct DeliveryApi {
-    deliveries: Deliveries,
-    installation: Installation,
+    pub(crate) deliveries: Deliveries,
+    /// Recorded deliveries are rendered for it.
+    pub(crate) installation: Installation,
 }
 
 impl DeliveryApi {
-    /// Creates the service. Recorded deliveries are rendered for `installation`.
-    pub fn new(deliveries: Deliveries, installation: Installation) -> Self {
-        Self {
-            deliveries,
-            installation,
-        }
-    }
-
     async fn selection(
         &self,
         ids: &[String],

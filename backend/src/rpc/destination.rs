@@ -5,11 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use bellwether_proto::v1::{self, destination_service_server::DestinationService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{
-    access, audit,
-    convert::{delivery as convert, event},
-    serve::serve,
-};
+use super::{access, audit, convert::delivery as convert, serve::serve};
 use crate::{
     domain::{Destination, TemplateLanguage},
     error::Error,
@@ -207,7 +203,7 @@ impl DestinationService for DestinationApi {
                 // There is no occurrence yet.
                 Some(v1::EventRoute {
                     occurrence_id: String::new(),
-                    ..event::route(&route)
+                    ..route
                 })
             }
             None => None,

@@ -8,14 +8,8 @@ use crate::ops::{drill::Drills, intake::Intake};
 
 #[derive(Debug)]
 pub struct DrillApi {
-    drills: Drills,
-    intake: Intake,
-}
-
-impl DrillApi {
-    pub fn new(drills: Drills, intake: Intake) -> Self {
-        Self { drills, intake }
-    }
+    pub(crate) drills: Drills,
+    pub(crate) intake: Intake,
 }
 
 #[async_trait]

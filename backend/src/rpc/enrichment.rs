@@ -11,14 +11,8 @@ use crate::ops::enrichment::{EnrichmentPreviews, EnrichmentTables, PreviewedEven
 
 #[derive(Debug)]
 pub struct EnrichmentTableApi {
-    tables: EnrichmentTables,
-    previews: EnrichmentPreviews,
-}
-
-impl EnrichmentTableApi {
-    pub fn new(tables: EnrichmentTables, previews: EnrichmentPreviews) -> Self {
-        Self { tables, previews }
-    }
+    pub(crate) tables: EnrichmentTables,
+    pub(crate) previews: EnrichmentPreviews,
 }
 
 #[async_trait]

@@ -12,14 +12,8 @@ use crate::{
 
 #[derive(Debug)]
 pub struct EscalationPolicyApi {
-    policies: EscalationPolicies,
-    preview: PolicyPreview,
-}
-
-impl EscalationPolicyApi {
-    pub fn new(policies: EscalationPolicies, preview: PolicyPreview) -> Self {
-        Self { policies, preview }
-    }
+    pub(crate) policies: EscalationPolicies,
+    pub(crate) preview: PolicyPreview,
 }
 
 #[async_trait]

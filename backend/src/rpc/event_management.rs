@@ -24,14 +24,8 @@ const MAY_REOPEN: &str = "the sender has not closed the event: its next report r
 
 #[derive(Debug)]
 pub struct EventManagementApi {
-    deciding: DecisionContext,
-    intake: Intake,
-}
-
-impl EventManagementApi {
-    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
-        Self { deciding, intake }
-    }
+    pub(crate) deciding: DecisionContext,
+    pub(crate) intake: Intake,
 }
 
 #[async_trait]

@@ -15,9 +15,10 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::convert::{
     event,
-    explain::{explanation, timeline},
+    explain::explanation,
     list::to_i32,
     search::{self as input, ReadQuery},
+    search_results,
 };
 use crate::{
     clock::{Clock, DAY_MS},
@@ -34,34 +35,16 @@ use crate::{
 
 #[derive(Debug)]
 pub struct EventQueryApi {
-    store: Store,
-    clock: Arc<dyn Clock>,
-    ruleset: Arc<Ruleset>,
-    fields: FieldCache,
-    deliveries: Deliveries,
-    shutdown: CancellationToken,
+    pub(crate) store: Store,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ruleset: Arc<Ruleset>,
+    pub(crate) fields: FieldCache,
+    pub(crate) deliveries: Deliveries,
+    /// Ends the streams when it is cancelled.
+    pub(crate) shutdown: CancellationToken,
 }
 
 impl EventQueryApi {
-    /// Creates the service for a store. Streams end when `shutdown` is cancelled.
-    pub fn new(
-        store: Store,
-        clock: Arc<dyn Clock>,
-        ruleset: Arc<Ruleset>,
-        fields: FieldCache,
-        deliveries: Deliveries,
-        shutdown: CancellationToken,
-    ) -> Self {
-        Self {
-            store,
-            clock,
-            ruleset,
-            fields,
-            deliveries,
-            shutdown,
-        }
-    }
-
     async fn with_warnings<T>(
         &self,
         parsed: Result<ReadQuery<T>, Error>,
@@ -143,7 +126,7 @@ impl EventQueryService for EventQueryApi {
         let found = search::search_occurrences(&self.store, &*self.clock, &request).await?;
         Ok(Response::new(SearchEventsResponse {
             warnings,
-            ..event::page(found)
+            ..search_results::page(found)
         }))
     }
 
@@ -174,7 +157,7 @@ impl EventQueryService for EventQueryApi {
             .unwrap_or_else(|| end_ms.saturating_sub(DAY_MS));
         let span = (start_ms, end_ms);
         let buckets = search::count_by_bucket(&self.store, &filter, span, bucket_count).await?;
-        let buckets = buckets.into_iter().map(event::bucket).collect();
+        let buckets = buckets.into_iter().map(search_results::bucket).collect();
         Ok(Response::new(EventFrequencyResponse { buckets, warnings }))
     }
 
@@ -189,7 +172,7 @@ impl EventQueryService for EventQueryApi {
         let groups = search::group_occurrences(&self.store, &*self.clock, &filter, &by).await?;
         Ok(Response::new(GroupEventsResponse {
             warnings,
-            ..event::groups(groups, limit)
+            ..search_results::groups(groups, limit)
         }))
     }
 
@@ -214,11 +197,7 @@ impl EventQueryService for EventQueryApi {
             })?;
             let found = find::find_occurrence(&self.store, id).await;
             if let Some(occurrence) = found.map_err(Error::from)? {
-                routes.push(event::route(&route::route_event(
-                    &snapshot,
-                    &occurrence,
-                    now_ms,
-                )));
+                routes.push(route::route_event(&snapshot, &occurrence, now_ms));
             }
             scan::yield_if_needed().await;
         }
@@ -239,7 +218,7 @@ impl EventQueryService for EventQueryApi {
             let (mut watch, shutdown) = state?;
             tokio::select! {
                 news = watch.next() => match news {
-                    Ok(update) => Some((Ok(event::watch_response(update)), Some((watch, shutdown)))),
+                    Ok(update) => Some((Ok(search_results::watch_response(update)), Some((watch, shutdown)))),
                     Err(error) => Some((Err(error.into()), None)),
                 },
                 () = shutdown.cancelled() => {
@@ -285,7 +264,7 @@ impl EventQueryService for EventQueryApi {
         Ok(Response::new(ExplainEventResponse {
             event_id: occurrence.event.to_string(),
             occurrence_id: occurrence.id().to_string(),
-            timeline: timeline(explain::build_timeline(&occurrence, &rules)),
+            timeline: explain::build_timeline(&occurrence, &rules),
             rules: rules.into_iter().map(explanation).collect(),
             time: now_ms,
             last_decision_time: occurrence.evaluation.map(|evaluation| evaluation.at_ms),

@@ -12,14 +12,8 @@ use crate::ops::{
 
 #[derive(Debug)]
 pub struct GroupApi {
-    deciding: DecisionContext,
-    intake: Intake,
-}
-
-impl GroupApi {
-    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
-        Self { deciding, intake }
-    }
+    pub(crate) deciding: DecisionContext,
+    pub(crate) intake: Intake,
 }
 
 #[async_trait]

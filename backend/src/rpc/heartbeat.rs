@@ -22,26 +22,10 @@ const KEY_CHARACTERS_MIN: usize = 20;
 
 #[derive(Debug)]
 pub struct HeartbeatApi {
-    heartbeats: Heartbeats,
-    expectations: Expectations,
-    keys: HeartbeatKeys,
-    previews: HeartbeatPreviews,
-}
-
-impl HeartbeatApi {
-    pub fn new(
-        heartbeats: Heartbeats,
-        expectations: Expectations,
-        keys: HeartbeatKeys,
-        previews: HeartbeatPreviews,
-    ) -> Self {
-        Self {
-            heartbeats,
-            expectations,
-            keys,
-            previews,
-        }
-    }
+    pub(crate) heartbeats: Heartbeats,
+    pub(crate) expectations: Expectations,
+    pub(crate) keys: HeartbeatKeys,
+    pub(crate) previews: HeartbeatPreviews,
 }
 
 #[async_trait]
@@ -61,10 +45,7 @@ impl HeartbeatService for HeartbeatApi {
         request: Request<v1::ListExpectationsRequest>,
     ) -> Result<Response<v1::ListExpectationsResponse>, Status> {
         let request = request.into_inner();
-        let page = PageRequest {
-            size: request.page_size,
-            token: request.page_token,
-        };
+        let page = PageRequest::new(request.page_size, request.page_token);
         let (expectations, next_page_token) = self.expectations.list(&request.name, &page).await?;
         Ok(Response::new(v1::ListExpectationsResponse {
             expectations,

@@ -3,22 +3,13 @@
 use bellwether_proto::v1::{self, inhibition_service_server::InhibitionService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{convert::inhibition as convert, serve::serve};
+use super::serve::serve;
 use crate::ops::inhibition::{InhibitionPreviews, Inhibitions};
 
 #[derive(Debug)]
 pub struct InhibitionApi {
-    inhibitions: Inhibitions,
-    previews: InhibitionPreviews,
-}
-
-impl InhibitionApi {
-    pub fn new(inhibitions: Inhibitions, previews: InhibitionPreviews) -> Self {
-        Self {
-            inhibitions,
-            previews,
-        }
-    }
+    pub(crate) inhibitions: Inhibitions,
+    pub(crate) previews: InhibitionPreviews,
 }
 
 #[async_trait]
@@ -38,7 +29,6 @@ impl InhibitionService for InhibitionApi {
         request: Request<v1::PreviewInhibitionRequest>,
     ) -> Result<Response<v1::PreviewInhibitionResponse>, Status> {
         let wire = request.into_inner().inhibition.unwrap_or_default();
-        let preview = self.previews.preview(wire).await?;
-        Ok(Response::new(convert::preview(preview)))
+        Ok(Response::new(self.previews.preview(wire).await?))
     }
 }

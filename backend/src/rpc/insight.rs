@@ -18,13 +18,7 @@ use crate::{
 
 #[derive(Debug)]
 pub struct InsightApi {
-    reports: NoiseReports,
-}
-
-impl InsightApi {
-    pub fn new(reports: NoiseReports) -> Self {
-        Self { reports }
-    }
+    pub(crate) reports: NoiseReports,
 }
 
 #[async_trait]

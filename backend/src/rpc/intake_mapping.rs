@@ -38,34 +38,13 @@ const REFUSED_SHOWN: usize = 10;
 
 #[derive(Debug)]
 pub struct IntakeMappingApi {
-    mappings: Mappings,
-    receiver: DataReceiver,
-    evaluator: Evaluator,
-    handshakes: Handshakes,
-    actions: ThreadActions,
-    rejected: RejectedDocuments,
-    clock: Arc<dyn Clock>,
-}
-
-impl IntakeMappingApi {
-    pub fn new(
-        mappings: Mappings,
-        receiver: DataReceiver,
-        evaluator: Evaluator,
-        handshakes: Handshakes,
-        actions: ThreadActions,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        Self {
-            mappings,
-            receiver,
-            evaluator,
-            handshakes,
-            actions,
-            rejected: RejectedDocuments::default(),
-            clock,
-        }
-    }
+    pub(crate) mappings: Mappings,
+    pub(crate) receiver: DataReceiver,
+    pub(crate) evaluator: Evaluator,
+    pub(crate) handshakes: Handshakes,
+    pub(crate) actions: ThreadActions,
+    pub(crate) rejected: RejectedDocuments,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 #[async_trait]

@@ -31,40 +31,16 @@ const OPEN_FEED: &str = "/bellwether.v1.LinkService/OpenFeed";
 
 #[derive(Debug)]
 pub struct LinkApi {
-    audit: Arc<AuditLog>,
-    links: SignedLinks,
-    events: EventQueryApi,
-    groups: GroupApi,
-    responses: Responses,
-    schedules: Schedules,
-    contacts: Contacts,
+    pub(crate) audit: Arc<AuditLog>,
+    pub(crate) links: SignedLinks,
+    pub(crate) events: EventQueryApi,
+    pub(crate) groups: GroupApi,
+    pub(crate) responses: Responses,
+    pub(crate) schedules: Schedules,
+    pub(crate) contacts: Contacts,
 }
 
 impl LinkApi {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "independent parts of the service"
-    )]
-    pub fn new(
-        links: SignedLinks,
-        events: EventQueryApi,
-        groups: GroupApi,
-        responses: Responses,
-        schedules: Schedules,
-        contacts: Contacts,
-        audit: Arc<AuditLog>,
-    ) -> Self {
-        Self {
-            audit,
-            links,
-            events,
-            groups,
-            responses,
-            schedules,
-            contacts,
-        }
-    }
-
     fn actor(
         &self,
         address: Option<IpAddr>,

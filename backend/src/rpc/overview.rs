@@ -8,7 +8,7 @@ use bellwether_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::convert::{event, statistics, time::duration_to_ms};
+use super::convert::time::duration_to_ms;
 use crate::{
     clock::{Clock, to_millis},
     error::Error,
@@ -53,9 +53,9 @@ impl OverviewService for OverviewApi {
         _request: Request<GetOverviewRequest>,
     ) -> Result<Response<GetOverviewResponse>, Status> {
         let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
-        let overview =
-            compute_overview(&self.store, &self.clock, &snapshot, self.data_dir.clone()).await?;
-        Ok(Response::new(event::overview(overview, self.start_ms)))
+        let (data_dir, start_ms) = (self.data_dir.clone(), self.start_ms);
+        let overview = compute_overview(&self.store, &self.clock, &snapshot, data_dir, start_ms);
+        Ok(Response::new(overview.await?))
     }
 
     async fn get_statistics(
@@ -69,6 +69,6 @@ impl OverviewService for OverviewApi {
         let snapshot = self.ruleset.refresh().await.map_err(Error::from)?;
         let counting = StatisticsReader::new(self.store.clone(), Arc::clone(&self.clock));
         let found = counting.statistics(span_ms, &snapshot).await?;
-        Ok(Response::new(statistics::statistics(found)))
+        Ok(Response::new(found))
     }
 }

@@ -8,14 +8,8 @@ use crate::ops::{decision_context::DecisionContext, intake::Intake, pending};
 
 #[derive(Debug)]
 pub struct PendingApi {
-    deciding: DecisionContext,
-    intake: Intake,
-}
-
-impl PendingApi {
-    pub fn new(deciding: DecisionContext, intake: Intake) -> Self {
-        Self { deciding, intake }
-    }
+    pub(crate) deciding: DecisionContext,
+    pub(crate) intake: Intake,
 }
 
 #[async_trait]

@@ -15,13 +15,7 @@ use crate::{
 
 #[derive(Debug)]
 pub struct ResponseApi {
-    responses: Responses,
-}
-
-impl ResponseApi {
-    pub fn new(responses: Responses) -> Self {
-        Self { responses }
-    }
+    pub(crate) responses: Responses,
 }
 
 fn parse_filter(request: v1::ListResponsesRequest) -> Result<ResponseFilter, Error> {

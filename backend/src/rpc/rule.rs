@@ -3,10 +3,7 @@
 use bellwether_proto::v1::{self, rule_service_server::RuleService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{
-    convert::{list::to_i32, rule::preview_response},
-    serve::serve,
-};
+use super::{convert::list::to_i32, serve::serve};
 use crate::ops::{
     notify_open::{OpenNotifier, StoredDefinition},
     rule::{Installation, Rules},
@@ -14,21 +11,10 @@ use crate::ops::{
 
 #[derive(Debug)]
 pub struct RuleApi {
-    rules: Rules,
-    opens: OpenNotifier,
-    installation: Installation,
-}
-
-impl RuleApi {
-    /// Creates the service. `opens` notifies about open occurrences on request. `installation` is
-    /// shown in previews.
-    pub fn new(rules: Rules, opens: OpenNotifier, installation: Installation) -> Self {
-        Self {
-            rules,
-            opens,
-            installation,
-        }
-    }
+    pub(crate) rules: Rules,
+    pub(crate) opens: OpenNotifier,
+    /// Used by previews.
+    pub(crate) installation: Installation,
 }
 
 #[async_trait]
@@ -53,9 +39,7 @@ impl RuleService for RuleApi {
         &self,
         request: Request<v1::PreviewRuleRequest>,
     ) -> Result<Response<v1::PreviewRuleResponse>, Status> {
-        let draft = request.into_inner();
-        let name = draft.name.clone();
-        let previews = self.rules.preview(draft, &self.installation).await?;
-        Ok(Response::new(preview_response(previews, &name)))
+        let previews = self.rules.preview(request.into_inner(), &self.installation);
+        Ok(Response::new(previews.await?))
     }
 }

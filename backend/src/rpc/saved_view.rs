@@ -8,13 +8,7 @@ use crate::ops::saved_view::SavedViews;
 
 #[derive(Debug)]
 pub struct ViewApi {
-    views: SavedViews,
-}
-
-impl ViewApi {
-    pub fn new(views: SavedViews) -> Self {
-        Self { views }
-    }
+    pub(crate) views: SavedViews,
 }
 
 #[async_trait]

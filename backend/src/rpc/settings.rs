@@ -11,15 +11,11 @@ use crate::{
 
 #[derive(Debug)]
 pub struct SettingsApi {
-    settings: InstallationSettings,
-    store: Store,
+    pub(crate) settings: InstallationSettings,
+    pub(crate) store: Store,
 }
 
 impl SettingsApi {
-    pub fn new(settings: InstallationSettings, store: Store) -> Self {
-        Self { settings, store }
-    }
-
     async fn wait_until_followed(&self) -> Result<(), Error> {
         let engine = self.store.engine();
         let position = *engine.log_signal().borrow();

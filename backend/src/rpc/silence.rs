@@ -11,13 +11,7 @@ use crate::ops::silence::{SilenceOperations, wire::draft_from_wire};
 
 #[derive(Debug)]
 pub struct SilenceApi {
-    silences: SilenceOperations,
-}
-
-impl SilenceApi {
-    pub fn new(silences: SilenceOperations) -> Self {
-        Self { silences }
-    }
+    pub(crate) silences: SilenceOperations,
 }
 
 #[async_trait]

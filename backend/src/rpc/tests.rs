@@ -39,47 +39,34 @@ use tonic::{
 use tonic_types::StatusExt;
 
 use super::{
-    access::{CallGuard, Refusals},
-    client::ClientApi,
-    data_receiver::DataReceiver,
-    destination::DestinationApi,
-    event_management::EventManagementApi,
-    event_query::EventQueryApi,
-    rule::RuleApi,
-    trigger::TriggerApi,
+    access::tests::Access, client::ClientApi, data_receiver::DataReceiver,
+    destination::DestinationApi, event_management::EventManagementApi, event_query::EventQueryApi,
+    rule::RuleApi, trigger::TriggerApi,
 };
 use crate::{
-    clock::{Clock, ManualClock},
-    config::Config,
-    destination::Renderers,
-    destination::{EgressGuard, Sender},
+    clock::Clock as _,
+    destination::{Renderers, samples::Sending},
     domain::{Role, SharedSettings},
     message::Links,
     ops::{
-        audit::AuditLog,
-        client::{ClientDraft, Clients, Keys},
-        decision_context::DecisionContext,
+        client::{Clients, Keys},
         delivery::Deliveries,
-        destination::{Destinations, Tester},
+        destination::Destinations,
         fields::FieldCache,
-        intake::Intake,
         notify_open::OpenNotifier,
         rule::{Installation, Rules},
         ruleset::Ruleset,
-        samples,
+        samples::{self, world},
         trigger::Triggers,
     },
-    scan::ScanService,
-    store::Store,
 };
 
-/// A service, and a caller with the role `admin`.
-struct World {
-    store: Store,
+type World = world::World<Served>;
+
+/// Connection of a caller with the role `admin` to the services.
+struct Served {
     channel: Channel,
-    clients: Clients,
-    clock: Arc<ManualClock>,
-    intake: Intake,
+    access: Access,
     key: Bearer,
     _tasks: JoinSet<()>,
 }
@@ -100,57 +87,32 @@ type Called = InterceptedService<Channel, Bearer>;
 
 impl World {
     async fn start() -> Self {
-        let store = samples::store();
-        let (deciding, manual) = samples::deciding(store.clone()).await;
-        let clock = Arc::clone(&deciding.clock);
-        let (intake, workers) = Intake::new(deciding.clone());
-        let clients = Clients::new(store.clone(), Arc::clone(&clock));
-        let keys = Keys::open(store.clone(), Arc::clone(&clock)).await.unwrap();
-        let keys = Arc::new(keys);
-        let routes = routes(&deciding, intake.clone(), &clients, &keys);
-        let audit = AuditLog::new(store.clone(), Arc::clone(&clock));
-        let audit = Arc::new(audit);
+        let world = world::World::under(&[]).await;
+        let access = Access::open(&world).await;
+        let Access { clients, keys, .. } = &access;
+        let guarded = access.guard().protect_routes(routes(&world, clients, keys));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let mut tasks = JoinSet::new();
-        tasks.spawn(workers.run(CancellationToken::new()));
-        tasks.spawn(Arc::clone(&keys).run(CancellationToken::new()));
+        tasks.spawn(Arc::clone(keys).run(CancellationToken::new()));
         tasks.spawn(async move {
             let incoming = TcpListenerStream::new(listener);
-            let server = Server::builder().add_routes(
-                CallGuard::new(
-                    keys,
-                    Arc::new(Refusals::new(drop)),
-                    audit,
-                    ScanService::start().unwrap(),
-                )
-                .protect_routes(routes),
-            );
+            let server = Server::builder().add_routes(guarded);
             server.serve_with_incoming(incoming).await.unwrap();
         });
-        let (_, key) = clients
-            .create(&ClientDraft::new("root", Role::Admin))
-            .await
-            .unwrap();
+        let key = access.key("root", Role::Admin).await;
         let endpoint = Endpoint::from_shared(format!("http://{addr}")).unwrap();
-        Self {
-            store,
+        let part = Served {
             channel: endpoint.connect().await.unwrap(),
-            clients,
-            clock: manual,
-            intake,
-            key: Bearer(key.reveal().into()),
+            access,
+            key: Bearer(key),
             _tasks: tasks,
-        }
+        };
+        world.with(part)
     }
 
     async fn key(&self, name: &str, role: Role) -> Bearer {
-        let (_, key) = self
-            .clients
-            .create(&ClientDraft::new(name, role))
-            .await
-            .unwrap();
-        Bearer(key.reveal().into())
+        Bearer(self.access.key(name, role).await)
     }
 
     fn triggers(&self) -> TriggerServiceClient<Called> {
@@ -224,14 +186,11 @@ impl World {
     }
 }
 
-fn routes(
-    deciding: &DecisionContext,
-    intake: Intake,
-    clients: &Clients,
-    keys: &Arc<Keys>,
-) -> Routes {
-    let store = || deciding.store.clone();
-    let clock = || Arc::clone(&deciding.clock);
+fn routes(world: &world::World, clients: &Clients, keys: &Arc<Keys>) -> Routes {
+    let node = world.node();
+    let (deciding, intake) = (&node.deciding, node.intake.clone());
+    let store = || world.store.clone();
+    let clock = || world.clock();
     let ruleset = Arc::clone(&deciding.ruleset);
     let installation = Installation {
         settings: watch::Sender::new(Arc::new(SharedSettings {
@@ -246,58 +205,49 @@ fn routes(
         renderers: Renderers::default(),
     };
     let opens = OpenNotifier::new(deciding.clone(), intake.clone());
-    let rules = RuleApi::new(Rules::new(store(), clock()), opens.clone(), installation);
-    let events = EventQueryApi::new(
-        store(),
-        clock(),
-        Arc::clone(&ruleset),
-        FieldCache::new(store(), clock()),
-        Deliveries::new(store(), clock()),
-        CancellationToken::new(),
-    );
+    let rules = RuleApi {
+        rules: Rules::new(store(), clock()),
+        opens: opens.clone(),
+        installation,
+    };
+    let events = EventQueryApi {
+        store: store(),
+        clock: clock(),
+        ruleset: Arc::clone(&ruleset),
+        fields: FieldCache::new(store(), clock()),
+        deliveries: Deliveries::new(store(), clock()),
+        shutdown: CancellationToken::new(),
+    };
     let triggers = Triggers::new(store(), clock());
-    Routes::new(TriggerServiceServer::new(TriggerApi::new(
+    Routes::new(TriggerServiceServer::new(TriggerApi {
         triggers,
         opens,
-        CancellationToken::new(),
-    )))
+        shutdown: CancellationToken::new(),
+    }))
     .add_service(DestinationServiceServer::new(destination_api(
-        store(),
-        clock(),
-        ruleset,
+        world, ruleset,
     )))
     .add_service(RuleServiceServer::new(rules))
-    .add_service(ClientServiceServer::new(ClientApi::new(
-        clients.clone(),
-        Arc::clone(keys),
-    )))
+    .add_service(ClientServiceServer::new(ClientApi {
+        clients: clients.clone(),
+        keys: Arc::clone(keys),
+    }))
     .add_service(EventQueryServiceServer::new(events))
-    .add_service(EventManagementServiceServer::new(EventManagementApi::new(
-        deciding.clone(),
-        intake.clone(),
-    )))
+    .add_service(EventManagementServiceServer::new(EventManagementApi {
+        deciding: deciding.clone(),
+        intake: intake.clone(),
+    }))
     .add_service(DataReceiverServiceServer::new(DataReceiver::new(
         intake,
         clock(),
     )))
 }
 
-fn destination_api(store: Store, clock: Arc<dyn Clock>, ruleset: Arc<Ruleset>) -> DestinationApi {
-    let mut config = Config::new("unused");
-    config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
-    let egress = Arc::new(EgressGuard::new(&config.egress, Vec::new()));
-    let sender = Sender::new(
-        &config,
-        watch::Sender::default().subscribe(),
-        Arc::clone(&egress),
-        Arc::clone(&clock),
-        Links::default(),
-        None,
-    );
-    let tester = Tester::new(store.clone(), Arc::clone(&clock), sender, config.delivery);
-    let tester = Arc::new(tester);
-    let destinations = Destinations::new(store, clock).with_guard(egress);
-    DestinationApi::new(destinations, tester, ruleset)
+fn destination_api(world: &world::World, ruleset: Arc<Ruleset>) -> DestinationApi {
+    let sending = Sending::at(Arc::clone(&world.clock));
+    let tester = Arc::new(samples::tester(&world.store, &sending));
+    let destinations = Destinations::new(world.store.clone(), world.clock());
+    DestinationApi::new(destinations.with_guard(sending.guard()), tester, ruleset)
 }
 
 fn code<T: Debug>(result: Result<T, Status>) -> Code {

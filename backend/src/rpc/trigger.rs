@@ -22,21 +22,10 @@ use crate::{
 
 #[derive(Debug)]
 pub struct TriggerApi {
-    triggers: Triggers,
-    opens: OpenNotifier,
-    shutdown: CancellationToken,
-}
-
-impl TriggerApi {
-    /// Creates the service. `opens` notifies about open occurrences on request. Streams end when
-    /// `shutdown` is cancelled.
-    pub fn new(triggers: Triggers, opens: OpenNotifier, shutdown: CancellationToken) -> Self {
-        Self {
-            triggers,
-            opens,
-            shutdown,
-        }
-    }
+    pub(crate) triggers: Triggers,
+    pub(crate) opens: OpenNotifier,
+    /// Ends the streams when it is cancelled.
+    pub(crate) shutdown: CancellationToken,
 }
 
 type TestProgress =

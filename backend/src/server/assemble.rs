@@ -81,7 +81,7 @@ use crate::{
         hold_watch::HoldWatch,
         inhibition::{InhibitionPreviews, Inhibitions},
         intake::{Intake, IntakeWorkers},
-        intake_mapping::{Evaluator, Handshakes, Mappings, ThreadActions},
+        intake_mapping::{Evaluator, Handshakes, Mappings, RejectedDocuments, ThreadActions},
         link::{SignedLinks, link_config},
         noise::NoiseReports,
         notify_open::OpenNotifier,
@@ -379,13 +379,13 @@ impl Modules {
             let users = Arc::clone(users);
             work.add("people watch", |stop| users.run(stop));
         }
-        let egress = EgressWatch::new(
-            self.store.clone(),
-            Arc::clone(&self.deciding.ruleset),
-            self.sender.clone(),
-            self.unreached.subscribe(),
-            self.publisher.clone(),
-        );
+        let egress = EgressWatch {
+            store: self.store.clone(),
+            ruleset: Arc::clone(&self.deciding.ruleset),
+            sender: self.sender.clone(),
+            unreached: self.unreached.subscribe(),
+            publisher: self.publisher.clone(),
+        };
         work.add("egress watch", |stop| egress.run(stop));
         if let Some(ping) = config.ping.clone() {
             let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
@@ -404,10 +404,8 @@ impl Modules {
         });
         let engine = engine();
         work.add("store share", |stop| async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = engine.cluster().wait_until_forgotten() => {}
-            }
+            stop.run_until_cancelled(engine.cluster().wait_until_forgotten())
+                .await;
         });
         work
     }
@@ -493,23 +491,25 @@ impl Modules {
             .with_fields(fields.clone());
         let events = || {
             let (fields, deliveries) = (fields.clone(), deliveries.clone());
-            EventQueryApi::new(
-                store(),
-                clock(),
-                ruleset(),
+            EventQueryApi {
+                store: store(),
+                clock: clock(),
+                ruleset: ruleset(),
                 fields,
                 deliveries,
-                streams.clone(),
-            )
+                shutdown: streams.clone(),
+            }
         };
-        let responses = || {
-            let (deciding, intake) = (self.deciding.clone(), self.intake.clone());
-            Responses::new(deciding, intake, deliveries.clone())
+        let (deciding, intake) = (|| self.deciding.clone(), || self.intake.clone());
+        let groups = || GroupApi {
+            deciding: deciding(),
+            intake: intake(),
         };
+        let responses = || Responses::new(deciding(), intake(), deliveries.clone());
         let signed = || SignedLinks::new(store(), clock(), config.link_lifetime);
         let tester = self.tester(config);
-        let opens = OpenNotifier::new(self.deciding.clone(), self.intake.clone());
-        let impacts = Arc::new(Impacts::new(self.configuration(), self.deciding.clone()));
+        let opens = OpenNotifier::new(deciding(), intake());
+        let impacts = Arc::new(Impacts::new(self.configuration(), deciding()));
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
             ($($server:ident: $service:expr,)*) => {
@@ -521,13 +521,13 @@ impl Modules {
             };
         }
         services.add_service(LogsServer::new(
-            DataReceiver::new(self.intake.clone(), clock()),
+            DataReceiver::new(intake(), clock()),
             config.logs.clone(),
         ));
         serve! {
-            AuditServiceServer: AuditApi::new(Arc::clone(&self.audit)),
+            AuditServiceServer: AuditApi { log: Arc::clone(&self.audit) },
             BackupServiceServer: BackupApi::new(store(), streams.clone()),
-            CalendarServiceServer: CalendarApi::new(Calendars::new(store(), clock())),
+            CalendarServiceServer: CalendarApi { calendars: Calendars::new(store(), clock()) },
             CheckServiceServer: CheckApi::new(store(), streams.clone()),
             ContactServiceServer: ContactApi::new(
                 Contacts::new(store(), clock()),
@@ -535,71 +535,91 @@ impl Modules {
                 signed(),
                 &config.link_base,
             ),
-            EnrichmentTableServiceServer: EnrichmentTableApi::new(
-                EnrichmentTables::new(store(), clock()),
-                EnrichmentPreviews::new(EnrichmentTables::new(store(), clock()), ruleset()),
-            ),
-            EscalationPolicyServiceServer: EscalationPolicyApi::new(
-                EscalationPolicies::new(store(), clock()),
-                PolicyPreview::new(EscalationPolicies::new(store(), clock()), ruleset()),
-            ),
-            ResponseServiceServer: ResponseApi::new(responses()),
+            EnrichmentTableServiceServer: EnrichmentTableApi {
+                tables: EnrichmentTables::new(store(), clock()),
+                previews: EnrichmentPreviews::new(EnrichmentTables::new(store(), clock()), ruleset()),
+            },
+            EscalationPolicyServiceServer: EscalationPolicyApi {
+                policies: EscalationPolicies::new(store(), clock()),
+                preview: PolicyPreview::new(EscalationPolicies::new(store(), clock()), ruleset()),
+            },
+            ResponseServiceServer: ResponseApi { responses: responses() },
             ScheduleServiceServer: ScheduleApi::new(
                 Schedules::new(store(), clock()),
                 signed(),
                 &config.link_base,
             ),
-            TriggerServiceServer:
-                TriggerApi::new(Triggers::new(store(), clock()), opens.clone(), streams.clone()),
-            DestinationServiceServer:
-                DestinationApi::new(Destinations::new(store(), clock()).with_guard(Arc::clone(&self.egress)), Arc::clone(&tester), ruleset()),
-            RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation.clone()),
-            ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
-            ConfigServiceServer: ConfigApi::new(self.configuration(), impacts),
-            InsightServiceServer: InsightApi::new(NoiseReports::new(store(), clock())),
-            DeliveryServiceServer: DeliveryApi::new(deliveries.clone(), installation),
+            TriggerServiceServer: TriggerApi {
+                triggers: Triggers::new(store(), clock()),
+                opens: opens.clone(),
+                shutdown: streams.clone(),
+            },
+            DestinationServiceServer: DestinationApi::new(
+                Destinations::new(store(), clock()).with_guard(Arc::clone(&self.egress)),
+                Arc::clone(&tester),
+                ruleset(),
+            ),
+            RuleServiceServer: RuleApi {
+                rules: Rules::new(store(), clock()),
+                opens,
+                installation: installation.clone(),
+            },
+            ClientServiceServer: ClientApi {
+                clients: self.clients.clone(),
+                keys: Arc::clone(&self.keys),
+            },
+            ConfigServiceServer: ConfigApi { configuration: self.configuration(), impacts },
+            InsightServiceServer: InsightApi { reports: NoiseReports::new(store(), clock()) },
+            DeliveryServiceServer: DeliveryApi { deliveries: deliveries.clone(), installation },
             EventQueryServiceServer: events(),
-            EventManagementServiceServer: EventManagementApi::new(self.deciding.clone(), self.intake.clone()),
-            SettingsServiceServer: SettingsApi::new(InstallationSettings::new(store(), clock()), store()),
+            EventManagementServiceServer:
+                EventManagementApi { deciding: deciding(), intake: intake() },
+            SettingsServiceServer: SettingsApi {
+                settings: InstallationSettings::new(store(), clock()),
+                store: store(),
+            },
             SignInServiceServer: SignInApi::new(
                 self.users.as_ref().map(|it| Arc::clone(it.sign_ins())),
                 SignInStates::new(store(), clock()),
             ),
             SilenceServiceServer:
-                SilenceApi::new(SilenceOperations::new(self.deciding.clone(), self.intake.clone())),
-            GroupServiceServer: GroupApi::new(self.deciding.clone(), self.intake.clone()),
-            DrillServiceServer: DrillApi::new(Drills::new(store(), clock()), self.intake.clone()),
-            HeartbeatServiceServer: HeartbeatApi::new(
-                Heartbeats::new(store(), clock()),
-                Expectations::new(self.deciding.clone(), self.intake.clone()),
-                HeartbeatKeys::new(store(), clock()),
-                HeartbeatPreviews::new(Heartbeats::new(store(), clock()), self.deciding.clone()),
-            ),
-            InhibitionServiceServer: InhibitionApi::new(
-                Inhibitions::new(store(), clock()),
-                InhibitionPreviews::new(Inhibitions::new(store(), clock()), self.deciding.clone()),
-            ),
-            IntakeMappingServiceServer: IntakeMappingApi::new(
-                Mappings::new(store(), clock()),
-                DataReceiver::new(self.intake.clone(), clock()),
-                Evaluator::new(self.sender.renderers()),
-                Handshakes::new(self.sender.clone()),
-                ThreadActions::new(self.deciding.clone(), self.intake.clone()),
-                clock(),
-            ),
-            PendingServiceServer: PendingApi::new(self.deciding.clone(), self.intake.clone()),
-            LinkServiceServer: LinkApi::new(
-                signed(),
-                events(),
-                GroupApi::new(self.deciding.clone(), self.intake.clone()),
-                responses(),
-                Schedules::new(store(), clock()),
-                Contacts::new(store(), clock()),
-                Arc::clone(&self.audit),
-            ),
-            OverviewServiceServer: OverviewApi::new(store(), clock(), ruleset(), config.data_dir.clone()),
-            ViewServiceServer: ViewApi::new(SavedViews::new(store(), clock())),
-            DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
+                SilenceApi { silences: SilenceOperations::new(deciding(), intake()) },
+            GroupServiceServer: groups(),
+            DrillServiceServer:
+                DrillApi { drills: Drills::new(store(), clock()), intake: intake() },
+            HeartbeatServiceServer: HeartbeatApi {
+                heartbeats: Heartbeats::new(store(), clock()),
+                expectations: Expectations::new(deciding(), intake()),
+                keys: HeartbeatKeys::new(store(), clock()),
+                previews: HeartbeatPreviews::new(Heartbeats::new(store(), clock()), deciding()),
+            },
+            InhibitionServiceServer: InhibitionApi {
+                inhibitions: Inhibitions::new(store(), clock()),
+                previews: InhibitionPreviews::new(Inhibitions::new(store(), clock()), deciding()),
+            },
+            IntakeMappingServiceServer: IntakeMappingApi {
+                mappings: Mappings::new(store(), clock()),
+                receiver: DataReceiver::new(intake(), clock()),
+                evaluator: Evaluator::new(self.sender.renderers()),
+                handshakes: Handshakes::new(self.sender.clone()),
+                actions: ThreadActions::new(deciding(), intake()),
+                rejected: RejectedDocuments::default(),
+                clock: clock(),
+            },
+            PendingServiceServer: PendingApi { deciding: deciding(), intake: intake() },
+            LinkServiceServer: LinkApi {
+                audit: Arc::clone(&self.audit),
+                links: signed(),
+                events: events(),
+                groups: groups(),
+                responses: responses(),
+                schedules: Schedules::new(store(), clock()),
+                contacts: Contacts::new(store(), clock()),
+            },
+            OverviewServiceServer:
+                OverviewApi::new(store(), clock(), ruleset(), config.data_dir.clone()),
+            ViewServiceServer: ViewApi { views: SavedViews::new(store(), clock()) },
+            DataReceiverServiceServer: DataReceiver::new(intake(), clock()),
         }
         let (reporter, health) = health_reporter();
         report_health(&reporter, &Condition::default(), false).await;

@@ -162,7 +162,6 @@ pub fn judging_webhook() -> Destination {
 }
 
 /// Returns one destination of each kind, with a secret if the kind has one.
-#[expect(clippy::too_many_lines, reason = "one destination of each kind")]
 pub fn destinations() -> Vec<Destination> {
     let secret = |text: &str| Secret::new(text);
     let header = |name: &str, value| Header {
@@ -170,15 +169,6 @@ pub fn destinations() -> Vec<Destination> {
         value,
     };
     let webhook = Webhook {
-        secret_url: Secret::default(),
-        auth: None,
-        on_clear: None,
-        on_update: None,
-        keep: BTreeMap::new(),
-        values: BTreeMap::new(),
-        expect: None,
-        compress: false,
-        test_effect: String::new(),
         url: "https://example.com/hook".into(),
         method: WebhookMethod::Put,
         headers: vec![
@@ -187,6 +177,7 @@ pub fn destinations() -> Vec<Destination> {
         ],
         payload: "{\"text\": \"{{event.summary}}\"}".into(),
         signing_secret: secret("whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"),
+        ..Webhook::default()
     };
     let service_now = ServiceNow {
         instance_url: "https://example.service-now.com".into(),

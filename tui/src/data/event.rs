@@ -87,11 +87,7 @@ impl HoldReason {
             HoldKind::Silence => Self::Silence,
             HoldKind::Inhibition => Self::Inhibition,
             HoldKind::ActiveTimes => Self::Calendar,
-            HoldKind::Delay
-            | HoldKind::AutoPause
-            | HoldKind::Group
-            | HoldKind::Flapping
-            | HoldKind::Budget => Self::Wait,
+            _ => Self::Wait,
         });
         kinds.min().unwrap_or_default()
     }

@@ -69,32 +69,29 @@ fn parse_holds(pending: &Object) -> impl Iterator<Item = v1::Hold> {
 }
 
 pub(crate) fn holder_names(pending: &Object) -> Vec<String> {
-    let words = parse_holds(pending).map(|hold| match hold.kind() {
-        v1::HoldKind::ActiveTimes => "calendar",
-        v1::HoldKind::Inhibition => "inhibition",
-        v1::HoldKind::AutoPause => "pause",
-        v1::HoldKind::Group => "group",
-        v1::HoldKind::Flapping => "flapping",
-        v1::HoldKind::Delay => "delay",
-        v1::HoldKind::Budget => "budget",
-        _ => "silence",
-    });
-    words.map(str::to_owned).collect()
+    parse_holds(pending)
+        .map(|hold| hold_word(hold.kind()))
+        .collect()
+}
+
+fn hold_word(kind: v1::HoldKind) -> String {
+    match kind {
+        v1::HoldKind::ActiveTimes => "calendar".to_owned(),
+        v1::HoldKind::AutoPause => "pause".to_owned(),
+        kind => {
+            let name = kind.as_str_name().trim_start_matches("HOLD_KIND_");
+            name.to_ascii_lowercase().replace('_', " ")
+        }
+    }
 }
 
 fn format_holders(pending: &Object) -> String {
     let words = parse_holds(pending).map(|hold| {
-        let kind = match hold.kind() {
-            v1::HoldKind::ActiveTimes => "calendar",
-            v1::HoldKind::Inhibition => "inhibition",
-            v1::HoldKind::AutoPause => "pause of",
-            v1::HoldKind::Group => "group of",
-            v1::HoldKind::Flapping => "flapping of",
-            v1::HoldKind::Delay => "delay of",
-            v1::HoldKind::Budget => "budget of",
-            _ => "silence",
+        let of = match hold.kind() {
+            v1::HoldKind::ActiveTimes | v1::HoldKind::Inhibition | v1::HoldKind::Silence => "",
+            _ => " of",
         };
-        format!("{kind} {}", hold.name)
+        format!("{}{of} {}", hold_word(hold.kind()), hold.name)
     });
     words.collect::<Vec<_>>().join(", ")
 }
@@ -120,9 +117,9 @@ pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String
         v1::HoldKind::Group => {
             format!("joins the next message of the group{until}: {detail}")
         }
-        v1::HoldKind::Delay => format!("delay of rule {name}{until}"),
         v1::HoldKind::Budget => format!("over the budget of {name}: {detail}{until}"),
-        _ => format!("by silence {name} ({}, {detail}){until}", hold.author),
+        v1::HoldKind::Silence => format!("by silence {name} ({}, {detail}){until}", hold.author),
+        kind => format!("{} of rule {name}{until}", hold_word(kind)),
     }
 }
 

@@ -34,12 +34,13 @@ pub struct AuditEntry {
     pub is_proven: bool,
 }
 
+/// The action of an audit entry, with its numbers on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuditAction {
-    Created,
-    Updated,
-    Deleted,
+    Created = 1,
+    Updated = 2,
+    Deleted = 3,
     /// The whole store was exported.
-    Read,
-    Refused,
+    Read = 4,
+    Refused = 5,
 }

@@ -7,18 +7,18 @@ use crate::domain::{Name, RecordId};
 const CERTIFICATE_NAME_BYTES_MAX: usize = 300;
 
 /// The role of a client. `Ingest` is separate; the other roles have increasing permissions from
-/// `Viewer` to `Admin`.
+/// `Viewer` to `Admin`. The numbers are those on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Sends events.
-    Ingest,
-    Viewer,
+    Ingest = 1,
+    Viewer = 2,
     /// Reads, annotates, sets the status, resends and tests.
-    Operator,
+    Operator = 3,
     /// Has the permissions of an operator, and also creates, updates and deletes definitions.
-    Editor,
+    Editor = 4,
     /// Has all permissions, including managing clients.
-    Admin,
+    Admin = 5,
 }
 
 impl Role {

@@ -347,15 +347,16 @@ pub struct Attempt {
     pub transcript: Transcript,
 }
 
+/// The outcome of an attempt. The numbers are stored on disk, and are those on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    Delivered,
-    Rejected,
+    Delivered = 1,
+    Rejected = 2,
     /// The provider could not be reached, or timed out.
-    Unreachable,
-    Blocked,
+    Unreachable = 3,
+    Blocked = 4,
     /// The message was sent, with unknown outcome.
-    Unknown,
+    Unknown = 5,
 }
 
 impl Outcome {

@@ -5,7 +5,8 @@ use crate::domain::{Name, RecordId, Severity};
 /// A field shared by the members of a group, and its value when they joined; `None` if missing.
 pub type SharedValue = (String, Option<String>);
 
-/// The reason why a notification is held. The numbers are stored on disk.
+/// The reason why a notification is held. The numbers are stored on disk, and are those of
+/// `HoldKind` on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HoldKind {
     /// An operator or the sender suppressed the event. The hold is reported, but notifications do
@@ -48,6 +49,12 @@ impl HoldKind {
             Self::Group => "group",
             Self::Flapping => "flapping",
         }
+    }
+
+    /// Whether the end is a time after the start, which a clock step shifts. Other holds end at a
+    /// time of day, or have no known end.
+    pub(super) fn ends_after_a_time(self) -> bool {
+        !matches!(self, Self::Suppressed | Self::Silence | Self::ActiveTimes)
     }
 }
 

@@ -262,14 +262,15 @@ pub struct Close {
     pub reason: CloseReason,
 }
 
+/// The reason of a close, with its numbers on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
-    Sender,
-    Operator,
+    Sender = 1,
+    Operator = 2,
     /// No event was received for the configured time.
-    Aged,
+    Aged = 3,
     /// The expiry set by the sender passed.
-    Expired,
+    Expired = 4,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -76,11 +76,12 @@ impl Stage {
     pub const ALL: [Self; 4] = [Self::Unreported, Self::InForce, Self::EndsSoon, Self::Over];
 }
 
+/// The state of a silence, with its numbers on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SilenceState {
-    Scheduled,
-    Active,
-    Expired,
+    Scheduled = 1,
+    Active = 2,
+    Expired = 3,
 }
 
 /// The end of a silence that does not end.

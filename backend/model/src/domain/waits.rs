@@ -8,9 +8,9 @@
 use crate::domain::{
     Attempt, AuditEntry, BudgetWindow, Calendar, CauseMark, Client, Contact, Delivery,
     DeliveryState, Destination, Drill, EnrichmentTable, EscalationPolicy, Expectation, Flapping,
-    Group, Health, Heartbeat, HeldBy, HoldKind, Inhibition, IntakeMapping, Notified, Occurrence,
-    OwnEvent, Pending, QueuedMethod, Receipt, Response, ResponseState, Revision, Rule, SavedView,
-    Schedule, Settings, Silence, Trigger, silence::Progress,
+    Group, Health, Heartbeat, HeldBy, Inhibition, IntakeMapping, Notified, Occurrence, OwnEvent,
+    Pending, QueuedMethod, Receipt, Response, ResponseState, Revision, Rule, SavedView, Schedule,
+    Settings, Silence, Trigger, silence::Progress,
 };
 
 /// A value with times that may move with the clock.
@@ -119,14 +119,8 @@ impl Shift for DeliveryState {
 impl Shift for HeldBy {
     fn shift_times(&mut self, by_ms: i64) {
         self.since_ms.shift_times(by_ms);
-        match self.kind {
-            HoldKind::Delay
-            | HoldKind::AutoPause
-            | HoldKind::Group
-            | HoldKind::Flapping
-            | HoldKind::Inhibition => self.until_ms.shift_times(by_ms),
-            // These holds end at a time of day, or have no known end.
-            HoldKind::Suppressed | HoldKind::Silence | HoldKind::ActiveTimes => {}
+        if self.kind.ends_after_a_time() {
+            self.until_ms.shift_times(by_ms);
         }
     }
 }

@@ -93,7 +93,7 @@ async fn quiet_mode_holds_deliveries_until_it_ends() {
 #[tokio::test]
 async fn failed_deliveries_retry_on_schedule_until_dead() {
     let mut world = World::new();
-    world.config.delivery.jitter = 0.0;
+    world.sending.config.delivery.jitter = 0.0;
     let (receiver, _) = switch(Reply::status(500)).await;
     let destination = world
         .destination("hook", receiver.url("/"), DeliverySettings::default())
@@ -132,7 +132,7 @@ async fn failed_deliveries_retry_on_schedule_until_dead() {
 #[tokio::test]
 async fn delivery_dies_after_three_conflicts_and_retry_after_is_honored() {
     let mut world = World::new();
-    world.config.delivery.jitter = 0.0;
+    world.sending.config.delivery.jitter = 0.0;
     let (refusing, _) = switch(Reply::status(409)).await;
     let headers = vec![("retry-after", "90".to_owned())];
     let (busy, reply) = switch(Reply::Answer(429, headers, String::new())).await;
@@ -164,7 +164,7 @@ async fn delivery_dies_after_three_conflicts_and_retry_after_is_honored() {
 #[tokio::test]
 async fn destination_returning_410_is_paused_until_edited() {
     let mut world = World::new();
-    world.config.delivery.pause_after = 10 * MINUTE;
+    world.sending.config.delivery.pause_after = 10 * MINUTE;
     let (receiver, reply) = switch(Reply::status(410)).await;
     let settings = DeliverySettings {
         max_in_flight: Some(1),
@@ -200,6 +200,7 @@ async fn destination_returning_410_is_paused_until_edited() {
         HealthState::Healthy
     );
     let notices: Vec<_> = world
+        .sending
         .sink
         .events()
         .into_iter()
@@ -219,7 +220,7 @@ async fn destination_returning_410_is_paused_until_edited() {
 #[tokio::test]
 async fn prolonged_failures_pause_a_destination() {
     let mut world = World::new();
-    world.config.delivery.pause_after = 60 * MINUTE;
+    world.sending.config.delivery.pause_after = 60 * MINUTE;
     let (receiver, _) = switch(Reply::status(500)).await;
     let destination = world
         .destination("hook", receiver.url("/"), DeliverySettings::default())
@@ -414,7 +415,7 @@ async fn hanging_destination_does_not_delay_others() {
 #[tokio::test]
 async fn graceful_shutdown_waits_for_in_flight_attempts() {
     let mut world = World::new();
-    world.config.delivery.timeout = Duration::from_millis(300);
+    world.sending.config.delivery.timeout = Duration::from_millis(300);
     let (receiver, _) = switch(Reply::Hang).await;
     let settings = DeliverySettings::default();
     let id = world.start_with_one(&receiver, settings).await;
@@ -430,7 +431,7 @@ async fn graceful_shutdown_waits_for_in_flight_attempts() {
 #[tokio::test]
 async fn prefetched_deliveries_that_never_start_cost_no_attempt() {
     let mut world = World::new();
-    world.config.delivery.pause_after = Duration::ZERO;
+    world.sending.config.delivery.pause_after = Duration::ZERO;
     let (receiver, reply) = switch(Reply::status(200)).await;
     let destination = world
         .destination("hook", receiver.url("/"), DeliverySettings::default())

@@ -13,15 +13,14 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac};
 use serde_json::json;
 use sha2::Sha256;
-use tokio::sync::watch;
 
 use super::{SendRequest, Sender};
 use crate::{
-    clock::{Clock, ManualClock},
-    config::Config,
+    clock::ManualClock,
     destination::{
-        Advice, AttemptReport, ChatThread, EgressGuard,
-        receiver::{ReceivedRequest, Receiver, RecordingSink, Reply},
+        Advice, AttemptReport, ChatThread,
+        receiver::{ReceivedRequest, Receiver, Reply},
+        samples::Sending,
     },
     domain::{
         Content, DestinationKind, Outcome, RecordId, Secret, Severity, TemplateLanguage,
@@ -31,7 +30,7 @@ use crate::{
             WebhookMethod,
         },
     },
-    message::{Links, sample},
+    message::sample,
 };
 
 const CANARY: &str = "canary-S3cret/+x";
@@ -42,36 +41,11 @@ static NO_RECIPIENTS: Recipients = Recipients {
 const NOW_MS: i64 = 1_700_000_000_123;
 const SIGNING: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
-struct World {
-    config: Config,
-    clock: Arc<ManualClock>,
-    sink: Arc<RecordingSink>,
+fn sending() -> Sending {
+    Sending::at(Arc::new(ManualClock::starting_at(NOW_MS)))
 }
 
-impl World {
-    fn new() -> Self {
-        let mut config = Config::new("unused");
-        config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
-        Self {
-            config,
-            clock: Arc::new(ManualClock::starting_at(NOW_MS)),
-            sink: Arc::default(),
-        }
-    }
-
-    fn sender(&self) -> Sender {
-        let guard = Arc::new(EgressGuard::new(&self.config.egress, Vec::new()));
-        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        Sender::new(
-            &self.config,
-            watch::Sender::default().subscribe(),
-            guard,
-            clock,
-            Links::default(),
-            Some(Arc::clone(&self.sink) as _),
-        )
-    }
-
+impl Sending {
     async fn send(&self, kind: &DestinationKind) -> AttemptReport {
         send_with(&self.sender(), kind).await
     }
@@ -133,7 +107,7 @@ async fn transcript_keeps_first_16_kib_of_response() {
         Receiver::start(move |_| Reply::Answer(422, Vec::new(), said.clone())).await
     };
     let kind = DestinationKind::Webhook(webhook(receiver.url("/")));
-    let report = World::new().send(&kind).await;
+    let report = sending().send(&kind).await;
     let stored = report.transcript.response.unwrap().body;
     assert_eq!(stored.len(), 16 * 1024);
     assert!(said.starts_with(&stored));
@@ -143,7 +117,7 @@ async fn transcript_keeps_first_16_kib_of_response() {
 async fn slack_updates_are_posted_in_the_thread_of_the_first_message() {
     let accepted = json!({"ok": true, "channel": "C1", "ts": "1503435956.000247"});
     let receiver = Receiver::start(move |_| Reply::json(&accepted)).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.providers.slack = receiver.url("");
     let kind = DestinationKind::Slack(Slack {
         channel: "#ops".into(),
@@ -182,15 +156,6 @@ fn webhook(url: String) -> Webhook {
         value,
     };
     Webhook {
-        secret_url: Secret::default(),
-        auth: None,
-        on_clear: None,
-        on_update: None,
-        keep: std::collections::BTreeMap::new(),
-        values: std::collections::BTreeMap::default(),
-        expect: None,
-        compress: false,
-        test_effect: String::new(),
         url,
         method: WebhookMethod::Put,
         headers: vec![
@@ -200,8 +165,8 @@ fn webhook(url: String) -> Webhook {
             ),
             header("X-Team", HeaderValue::Plain("ops".into())),
         ],
-        payload: String::new(),
         signing_secret: Secret::new(SIGNING),
+        ..Webhook::default()
     }
 }
 
@@ -209,7 +174,7 @@ fn webhook(url: String) -> Webhook {
 async fn webhook_carries_id_and_signature_headers() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let kind = DestinationKind::Webhook(webhook(receiver.url("/hook?x=1")));
-    let report = World::new().send(&kind).await;
+    let report = sending().send(&kind).await;
     assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
     let [got] = receiver.received_requests().try_into().unwrap();
     assert_eq!(
@@ -240,7 +205,7 @@ async fn webhook_carries_id_and_signature_headers() {
 #[tokio::test]
 async fn echoed_secrets_are_masked_in_transcripts() {
     let receiver = Receiver::start(echo).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.providers.slack = receiver.url("");
     world.config.providers.pagerduty = receiver.url("");
     let secret = || Secret::new(CANARY);
@@ -325,7 +290,7 @@ async fn slack_outcome_follows_the_response_body() {
             Reply::Answer(200, vec![("retry-after", "30".into())], answer.clone())
         })
         .await;
-        let mut world = World::new();
+        let mut world = sending();
         world.config.providers.slack = receiver.url("/");
         let kind = DestinationKind::Slack(Slack {
             channel: "#ops".into(),
@@ -361,7 +326,7 @@ async fn teams_error_with_status_200_is_a_rejection() {
         let kind = DestinationKind::MsTeams(MsTeams {
             url: Secret::new(receiver.url("/canary-path")),
         });
-        let report = World::new().send(&kind).await;
+        let report = sending().send(&kind).await;
         assert_eq!(report.verdict.outcome, outcome, "{report:?}");
         let [got] = receiver.received_requests().try_into().unwrap();
         assert_eq!(got.path, "/canary-path");
@@ -400,7 +365,7 @@ async fn pagerduty_receives_routing_key_and_errors_are_reported() {
         let said = said.to_string();
         let receiver =
             Receiver::start(move |_| Reply::Answer(status, Vec::new(), said.clone())).await;
-        let mut world = World::new();
+        let mut world = sending();
         world.config.providers.pagerduty = receiver.url("");
         let kind = DestinationKind::PagerDuty(PagerDuty {
             routing_key: Secret::new(CANARY),
@@ -421,7 +386,7 @@ async fn pagerduty_receives_routing_key_and_errors_are_reported() {
 
 #[tokio::test]
 async fn derived_event_carries_its_rule_chain() {
-    let world = World::new();
+    let world = sending();
     let kind = DestinationKind::Event(EventTemplates {
         name_template: "escalation".into(),
         type_template: "escalation".into(),
@@ -452,7 +417,7 @@ async fn derived_event_carries_its_rule_chain() {
 #[tokio::test]
 async fn guard_blocks_every_destination_kind() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.egress.allow.clear();
     world.config.providers.slack = receiver.url("");
     let kinds = [

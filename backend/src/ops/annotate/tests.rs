@@ -10,6 +10,7 @@ use crate::{
         samples::{self, event, name},
         set_status::{StatusItem, set_status},
     },
+    store::Store,
 };
 
 fn item(annotation: Option<&str>, text: &str) -> AnnotationItem {
@@ -27,7 +28,7 @@ async fn notes(deciding: &DecisionContext) -> Vec<Annotation> {
 
 #[tokio::test]
 async fn annotation_is_created_updated_and_removed() {
-    let (deciding, clock) = samples::deciding(samples::store()).await;
+    let (deciding, clock) = samples::deciding(Store::in_memory()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
     let answers = annotate(&deciding, &[item(None, "one")], &name("ann")).await;
@@ -57,7 +58,7 @@ async fn annotation_is_created_updated_and_removed() {
 
 #[tokio::test]
 async fn invalid_item_does_not_affect_the_others() {
-    let (deciding, _) = samples::deciding(samples::store()).await;
+    let (deciding, _) = samples::deciding(Store::in_memory()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
     let mut unknown = item(None, "text");
@@ -83,7 +84,7 @@ async fn invalid_item_does_not_affect_the_others() {
 
 #[tokio::test]
 async fn annotations_per_occurrence_are_limited() {
-    let (deciding, _) = samples::deciding(samples::store()).await;
+    let (deciding, _) = samples::deciding(Store::in_memory()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
     let items = vec![item(None, "text"); ANNOTATIONS_MAX + 1];
@@ -98,7 +99,7 @@ async fn annotations_per_occurrence_are_limited() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_edits_of_one_event_all_succeed() {
     const CALLERS: usize = 40;
-    let (deciding, _) = samples::deciding(samples::store()).await;
+    let (deciding, _) = samples::deciding(Store::in_memory()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
     let mut calls = tokio::task::JoinSet::new();

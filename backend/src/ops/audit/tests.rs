@@ -79,7 +79,7 @@ async fn audit_errors(store: &Store) -> Vec<String> {
 
 #[tokio::test]
 async fn caller_changes_are_audited_and_internal_ones_are_not() {
-    let store = service::store();
+    let store = Store::in_memory();
     let mut changes = store.new_changes();
     changes.insert(&samples::trigger("by itself"));
     store.apply(Lane::Admin, changes).await.unwrap();
@@ -116,7 +116,7 @@ async fn caller_changes_are_audited_and_internal_ones_are_not() {
 
 #[tokio::test]
 async fn concurrent_changes_form_one_chain_without_conflicts() {
-    let store = service::store();
+    let store = Store::in_memory();
     let names: Vec<_> = (0..50).map(|it| format!("trigger {it}")).collect();
     let puts = names.iter().map(|name| put(&store, name));
     futures_util::future::join_all(puts).await;
@@ -127,7 +127,7 @@ async fn concurrent_changes_form_one_chain_without_conflicts() {
 
 #[tokio::test]
 async fn failed_change_leaves_no_gap_in_the_chain() {
-    let store = service::store();
+    let store = Store::in_memory();
     put(&store, "disk").await;
     let twice = async {
         let mut changes = store.new_changes();
@@ -151,7 +151,7 @@ async fn modified_or_missing_entries_are_detected() {
         let page = store.page::<AuditEntry>(Range::with_prefix(&[]), Direction::Ascending, 3);
         page.await.unwrap()
     };
-    let store = service::store();
+    let store = Store::in_memory();
     for _ in 0..3 {
         put(&store, "disk").await;
     }
@@ -161,7 +161,7 @@ async fn modified_or_missing_entries_are_detected() {
     let errors = audit_errors(&store).await.join("; ");
     assert!(errors.contains("are missing"), "{errors}");
     // Fixing the hash of a modified entry breaks the chain at the next one.
-    let store = service::store();
+    let store = Store::in_memory();
     for _ in 0..3 {
         put(&store, "disk").await;
     }
@@ -179,7 +179,7 @@ async fn modified_or_missing_entries_are_detected() {
 
 #[tokio::test]
 async fn expired_entries_are_deleted_and_the_chain_continues() {
-    let store = service::store();
+    let store = Store::in_memory();
     for _ in 0..3 {
         put(&store, "disk").await;
     }
@@ -198,7 +198,7 @@ async fn expired_entries_are_deleted_and_the_chain_continues() {
 
 #[tokio::test]
 async fn refused_calls_are_audited_once_a_minute_with_count() {
-    let store = service::store();
+    let store = Store::in_memory();
     let (log, clock) = log(&store).await;
     let counts = async || {
         let entries = all(&log, &AuditFilter::default()).await;

@@ -7,7 +7,7 @@ use crate::ops::samples;
 
 #[tokio::test]
 async fn decision_fails_after_the_maximum_lookup_rounds() {
-    let store = samples::store();
+    let store = Store::in_memory();
     for (asks, is_decided) in [
         (0, true),
         (1, true),

@@ -82,7 +82,7 @@ async fn list_continues_after_the_previous_page() {
     }
     let (mut token, mut seen) = (String::new(), Vec::new());
     loop {
-        let request = PageRequest { size: 2, token };
+        let request = PageRequest::new(2, token);
         let page = clients.list(&request).await.unwrap();
         assert_eq!(page.total, 5);
         seen.extend(page.items.into_iter().map(|client| client.name.to_string()));

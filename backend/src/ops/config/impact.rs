@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use bellwether_proto::v1;
 use tokio::sync::Semaphore;
 
 use super::{Configuration, Document, check};
@@ -17,6 +18,7 @@ use crate::{
     ops::{
         decision_context::DecisionContext,
         replay::{OccurrenceOpening, ReplayResult, ReplayedMessage, Timeline, replay_timeline},
+        wire::{event::event_with_one_occurrence, time::timestamp, to_i32},
     },
     store::{Store, engine::Range},
 };
@@ -29,32 +31,6 @@ pub struct Impacts {
     configuration: Configuration,
     deciding: DecisionContext,
     turn: Semaphore,
-}
-
-#[derive(Debug, Default)]
-pub struct Impact {
-    pub messages: usize,
-    pub messages_before: usize,
-    /// Message counts by rule, largest difference first.
-    pub rules: Vec<MessageImpact>,
-    /// Message counts by destination, largest difference first.
-    pub destinations: Vec<MessageImpact>,
-    pub no_longer_notified_count: usize,
-    /// The most severe occurrences that would no longer notify.
-    pub no_longer_notified: Vec<Occurrence>,
-    pub newly_notified_count: usize,
-    pub occurrence_count: usize,
-    pub start_ms: i64,
-    pub end_ms: i64,
-    /// Whether the replay covers less than was requested.
-    pub stopped_early: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MessageImpact {
-    pub name: String,
-    pub messages: usize,
-    pub messages_before: usize,
 }
 
 impl Impacts {
@@ -78,7 +54,7 @@ impl Impacts {
         &self,
         (documents, prune_owner): (&[Document], &str),
         days: u32,
-    ) -> Result<Impact, Error> {
+    ) -> Result<v1::PreviewImpactResponse, Error> {
         if days > REPLAY_DAYS_MAX {
             let message = format!("is {days}; expected 1 to {REPLAY_DAYS_MAX} days");
             return Err(Error::invalid("days", message));
@@ -128,22 +104,16 @@ fn compare_replays(
     before: &ReplayResult,
     after: &ReplayResult,
     now_ms: i64,
-) -> Impact {
+) -> v1::PreviewImpactResponse {
     let (start_ms, end_ms) = (timeline.since_ms, before.until_ms.min(after.until_ms));
     let is_notified = |at_ms: i64| (start_ms..=end_ms).contains(&at_ms);
     let of = |all: &'_ ReplayResult| {
         let notified = all.notified.iter().filter(|(_, at_ms)| **at_ms <= end_ms);
         notified.map(|(opening, _)| *opening).collect::<Vec<_>>()
     };
-    let mut impact = Impact {
-        start_ms,
-        end_ms,
-        stopped_early: timeline.is_cut || end_ms < now_ms,
-        ..Impact::default()
-    };
     let is_meant =
         |it: &&Occurrence| it.order_ms().max(it.close.map_or(i64::MAX, |it| it.at_ms)) >= start_ms;
-    impact.occurrence_count = timeline.occurrences.values().filter(is_meant).count();
+    let (mut no_longer_notified, mut newly_notified_count) = (Vec::new(), 0);
     let mut notified: HashMap<OccurrenceOpening, (bool, bool)> = HashMap::new();
     for opening in of(before) {
         notified.entry(opening).or_default().0 = true;
@@ -157,25 +127,19 @@ fn compare_replays(
             continue;
         };
         match notified {
-            (true, false) => impact.no_longer_notified.push(occurrence.clone()),
-            (false, true) => impact.newly_notified_count += 1,
+            (true, false) => no_longer_notified.push(occurrence),
+            (false, true) => newly_notified_count += 1,
             _ => {}
         }
     }
-    impact.no_longer_notified_count = impact.no_longer_notified.len();
-    impact
-        .no_longer_notified
-        .sort_by_key(|it| (Reverse(it.severity), Reverse(it.start_ms), it.key));
-    impact.no_longer_notified.truncate(IMPACT_SHOWN_MAX);
+    no_longer_notified.sort_by_key(|it| (Reverse(it.severity), Reverse(it.start_ms), it.key));
     let messages = |all: &'_ ReplayResult| {
-        all.messages
-            .iter()
-            .filter(|it| is_notified(it.at_ms))
-            .count()
+        let messages = all.messages.iter().filter(|it| is_notified(it.at_ms));
+        Some(to_i32(messages.count()))
     };
-    (impact.messages_before, impact.messages) = (messages(before), messages(after));
+    // By the largest difference.
     let counted = |name: fn(&ReplayedMessage) -> &str| {
-        let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        let mut counts: BTreeMap<&str, (i32, i32)> = BTreeMap::new();
         for message in before.messages.iter().filter(|it| is_notified(it.at_ms)) {
             counts.entry(name(message)).or_default().0 += 1;
         }
@@ -183,18 +147,33 @@ fn compare_replays(
             counts.entry(name(message)).or_default().1 += 1;
         }
         let counts = counts.into_iter().filter(|(name, _)| !name.is_empty());
-        let counted = counts.map(|(name, (messages_before, messages))| MessageImpact {
+        let counted = counts.map(|(name, (before, after))| v1::ImpactCount {
             name: name.to_owned(),
-            messages,
-            messages_before,
+            message_count: Some(after),
+            message_count_before: Some(before),
         });
         let mut counted: Vec<_> = counted.collect();
-        counted.sort_by_key(|it| Reverse(it.messages.abs_diff(it.messages_before)));
+        counted.sort_by_key(|it| Reverse(it.message_count().abs_diff(it.message_count_before())));
         counted
     };
-    impact.rules = counted(|it| &it.rule);
-    impact.destinations = counted(|it| &it.destination);
-    impact
+    let occurrences = timeline.occurrences.values().filter(is_meant);
+    v1::PreviewImpactResponse {
+        message_count: messages(after),
+        message_count_before: messages(before),
+        rules: counted(|it| &it.rule),
+        destinations: counted(|it| &it.destination),
+        no_longer_notified_count: Some(to_i32(no_longer_notified.len())),
+        no_longer_notified: no_longer_notified
+            .into_iter()
+            .take(IMPACT_SHOWN_MAX)
+            .map(|it| event_with_one_occurrence(it.clone()))
+            .collect(),
+        newly_notified_count: Some(newly_notified_count),
+        occurrence_count: Some(to_i32(occurrences.count())),
+        start_time: Some(timestamp(start_ms)),
+        end_time: Some(timestamp(end_ms)),
+        stopped_early: timeline.is_cut || end_ms < now_ms,
+    }
 }
 
 #[cfg(test)]

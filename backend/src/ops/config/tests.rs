@@ -4,28 +4,21 @@ use bellwether_proto::v1::{self, destination_type::Type, webhook_signature::Sche
 
 use super::*;
 use crate::{
-    clock::ManualClock,
     error::Reason,
     ops::{
-        samples::{self, START_MS},
+        samples::{self, START_MS, world},
         trigger::event_type,
         wire::query,
     },
     store::verify,
 };
 
-struct World {
-    store: Store,
-    configuration: Configuration,
-}
+type World = world::World<Configuration>;
 
 fn world() -> World {
-    let store = Store::in_memory();
-    let clock = Arc::new(ManualClock::starting_at(START_MS));
-    World {
-        configuration: Configuration::new(store.clone(), clock, Arc::default()),
-        store,
-    }
+    let world = world::at_rest();
+    let part = Configuration::new(world.store.clone(), world.clock(), Arc::default());
+    world.with(part)
 }
 
 fn trigger(name: &str) -> Document {
@@ -92,7 +85,7 @@ fn owned(mut document: Document) -> Document {
 impl World {
     async fn apply(&self, documents: &[Document], owner: &str) -> Result<Vec<String>, Error> {
         let changes = self
-            .configuration
+            .part
             .apply(documents, (owner, Role::Editor), false)
             .await?;
         let findings = verify(&self.store, &|_| {}).await;
@@ -200,7 +193,7 @@ async fn omitted_secrets_are_retained_and_changes_are_masked() {
     for (token, expected) in [("", "="), ("xoxb-1", "="), ("xoxb-2", "~")] {
         let documents = [owned(slack("ops", token))];
         let changes = world
-            .configuration
+            .part
             .apply(&documents, ("", Role::Editor), true)
             .await
             .unwrap();
@@ -220,7 +213,7 @@ async fn refusal_of_a_stale_plan_names_the_changed_documents() {
     let world = world();
     world.apply(&team(), "").await.unwrap();
     let seen = world
-        .configuration
+        .part
         .apply(&team(), ("", Role::Editor), true)
         .await
         .unwrap();
@@ -283,9 +276,7 @@ async fn templates_and_rules_that_include_them_apply_together() {
         rule
     };
     let apply = async |documents: Vec<Document>| {
-        let apply = world
-            .configuration
-            .apply(&documents, ("", Role::Admin), false);
+        let apply = world.part.apply(&documents, ("", Role::Admin), false);
         apply.await.map(|changes| signs(&changes))
     };
     let [_, ops, disk] = team();
@@ -392,7 +383,7 @@ async fn inhibitions_calendars_mappings_and_enrichments_apply_in_any_order() {
 
     let other = [mapping("status", "s2")];
     let changes = world
-        .configuration
+        .part
         .apply(&other, ("", Role::Editor), true)
         .await
         .unwrap();
@@ -413,26 +404,6 @@ async fn inhibitions_calendars_mappings_and_enrichments_apply_in_any_order() {
     assert!(place("-rule page") < place("-calendar a-work"));
 }
 
-struct Silences {
-    world: World,
-    clock: Arc<ManualClock>,
-}
-
-fn silences() -> Silences {
-    let (store, clock) = (
-        Store::in_memory(),
-        Arc::new(ManualClock::starting_at(START_MS)),
-    );
-    let shared: Arc<dyn Clock> = clock.clone();
-    Silences {
-        world: World {
-            configuration: Configuration::new(store.clone(), shared, Arc::default()),
-            store,
-        },
-        clock,
-    }
-}
-
 fn silence(start_ms: Option<i64>, end_ms: i64) -> Document {
     let at = crate::ops::wire::time::timestamp;
     owned(put(DefinitionVersion::Silence(v1::Silence {
@@ -450,17 +421,17 @@ fn silence(start_ms: Option<i64>, end_ms: i64) -> Document {
     })))
 }
 
-impl Silences {
+impl World {
     /// Applies a silence with the definitions that it names, and returns what happens to it.
-    async fn apply(&self, silence: Option<Document>) -> Result<String, Error> {
+    async fn apply_silence(&self, silence: Option<Document>) -> Result<String, Error> {
         let documents: Vec<_> = silence.into_iter().chain(team()).collect();
-        let made = self.world.apply(&documents, "a").await?;
+        let made = self.apply(&documents, "a").await?;
         let found = made.into_iter().find(|it| it.ends_with("silence patch"));
         Ok(found.unwrap_or_default())
     }
 
     async fn stored(&self) -> Silence {
-        let found = self.world.store.get::<Silence>("patch".into()).await;
+        let found = self.store.get::<Silence>("patch".into()).await;
         found.unwrap().unwrap().value
     }
 }
@@ -468,14 +439,17 @@ impl Silences {
 #[tokio::test]
 async fn silence_of_a_document_ends_once() {
     const HOUR_MS: i64 = 3_600_000;
-    let silences = silences();
+    let silences = world();
     let document = || silence(None, START_MS + HOUR_MS);
     for expected in ["+silence patch", "=silence patch"] {
-        assert_eq!(silences.apply(Some(document())).await.unwrap(), expected);
+        assert_eq!(
+            silences.apply_silence(Some(document())).await.unwrap(),
+            expected
+        );
     }
     let longer = silence(None, START_MS + 2 * HOUR_MS);
     assert_eq!(
-        silences.apply(Some(longer)).await.unwrap(),
+        silences.apply_silence(Some(longer)).await.unwrap(),
         "~silence patch"
     );
     let stored = silences.stored().await;
@@ -498,46 +472,48 @@ async fn silence_of_a_document_ends_once() {
         (silence(Some(now_ms), now_ms), "~silence patch", false),
         (silence(Some(now_ms), now_ms), "=silence patch", false),
     ] {
-        assert_eq!(silences.apply(Some(document)).await.unwrap(), expected);
+        assert_eq!(
+            silences.apply_silence(Some(document)).await.unwrap(),
+            expected
+        );
         assert_eq!(silences.stored().await.id == id, is_same, "{expected}");
     }
 }
 
 #[tokio::test]
 async fn silence_without_a_document_is_ended_by_pruning() {
-    let silences = silences();
+    let silences = world();
     silences
-        .apply(Some(silence(None, START_MS + 60_000)))
+        .apply_silence(Some(silence(None, START_MS + 60_000)))
         .await
         .unwrap();
-    assert_eq!(silences.apply(None).await.unwrap(), "-silence patch");
+    assert_eq!(
+        silences.apply_silence(None).await.unwrap(),
+        "-silence patch"
+    );
     let stored = silences.stored().await;
     assert_eq!(stored.end_ms, START_MS);
-    assert_eq!(silences.apply(None).await.unwrap(), "");
+    assert_eq!(silences.apply_silence(None).await.unwrap(), "");
 }
 
 #[tokio::test]
 async fn invalid_silence_of_a_document_is_rejected() {
-    let silences = silences();
+    let silences = world();
     assert_eq!(
         silences
-            .apply(Some(silence(None, START_MS - 1)))
+            .apply_silence(Some(silence(None, START_MS - 1)))
             .await
             .unwrap(),
         "=silence patch"
     );
-    assert!(
-        samples::all::<Silence>(&silences.world.store)
-            .await
-            .is_empty()
-    );
+    assert!(samples::all::<Silence>(&silences.store).await.is_empty());
     let mut wrong = silence(None, START_MS + 60_000);
     if let DefinitionVersion::Silence(draft) = &mut wrong.definition {
         draft.destination_names = vec!["gone".into()];
         draft.annotations = [("key".to_owned(), "x".repeat(1_001))].into();
         draft.reason.clear();
     }
-    let error = silences.apply(Some(wrong)).await.unwrap_err();
+    let error = silences.apply_silence(Some(wrong)).await.unwrap_err();
     let expected = ["reason", "destinationNames[0]", "annotations.key"]
         .map(|field| format!("documents[0].silence.{field}"));
     assert_eq!(fields(&error), expected);
@@ -546,11 +522,11 @@ async fn invalid_silence_of_a_document_is_rejected() {
         document
     };
     silences
-        .apply(Some(new(silence(None, START_MS + 60_000))))
+        .apply_silence(Some(new(silence(None, START_MS + 60_000))))
         .await
         .unwrap();
     let error = silences
-        .apply(Some(new(silence(None, START_MS + 60_000))))
+        .apply_silence(Some(new(silence(None, START_MS + 60_000))))
         .await;
     assert!(matches!(error, Err(Error::Aborted(_))));
 }

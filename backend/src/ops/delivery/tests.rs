@@ -10,19 +10,18 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Deliveries, Filter};
 use crate::{
-    clock::{Clock, ManualClock},
+    clock::Clock as _,
     domain::{Delivery, DeliveryState, Destination, DestinationKind, RecordId, destination::Email},
     error::Error,
     message::sample,
-    ops::{page::PageRequest, samples},
+    ops::{
+        page::PageRequest,
+        samples::{self, world},
+    },
     store::{Lane, Store},
 };
 
-struct World {
-    store: Store,
-    clock: Arc<ManualClock>,
-    deliveries: Deliveries,
-}
+type World = world::World<Deliveries>;
 
 fn kind(subject: &str) -> DestinationKind {
     DestinationKind::Email(Email {
@@ -34,28 +33,15 @@ fn kind(subject: &str) -> DestinationKind {
 
 impl World {
     fn new() -> Self {
-        let store = samples::store();
-        let clock = Arc::new(ManualClock::starting_at(samples::START_MS));
-        let deliveries = Deliveries::new(store.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
-        Self {
-            store,
-            clock,
-            deliveries,
-        }
+        let world = world::at_rest();
+        let deliveries = Deliveries::new(world.store.clone(), world.clock());
+        world.with(deliveries)
     }
 
     async fn save_destination(&self, name: &str) {
         let destination = Destination {
-            template_language: crate::domain::TemplateLanguage::Mustache,
-            id: samples::id(name),
-            name: samples::name(name),
-            description: String::new(),
-            tags: Vec::new(),
             kind: kind("current"),
-            delivery: crate::domain::DeliverySettings::default(),
-            revision: 1,
-            create_ms: 0,
-            update_ms: 0,
+            ..samples::destination(name)
         };
         let mut changes = self.store.new_changes();
         changes.insert(&destination);
@@ -116,7 +102,7 @@ impl World {
         let mut token = String::new();
         loop {
             let request = PageRequest { size, token };
-            let (page, next) = self.deliveries.list(filter, &request).await.unwrap();
+            let (page, next) = self.part.list(filter, &request).await.unwrap();
             assert!(page.len() <= usize::try_from(size).unwrap());
             numbers.extend(
                 page.iter()
@@ -221,17 +207,13 @@ async fn page_token_of_other_filters_is_refused() {
         size: 1,
         token: String::new(),
     };
-    let (_, token) = world
-        .deliveries
-        .list(&Filter::default(), &request)
-        .await
-        .unwrap();
+    let (_, token) = world.part.list(&Filter::default(), &request).await.unwrap();
     request.token = token;
     let other = Filter {
         states: vec![DEAD.number()],
         ..Filter::default()
     };
-    let refused = world.deliveries.list(&other, &request).await;
+    let refused = world.part.list(&other, &request).await;
     assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
 }
 
@@ -241,15 +223,15 @@ async fn retry_of_ended_delivery_creates_one_with_current_templates() {
     world.save_destination("mail").await;
     let old = world.save(0, "mail", "disk", DEAD).await;
     world.clock.advance(Duration::from_secs(60));
-    let new = world.deliveries.retry(old).await.unwrap();
+    let new = world.part.retry(old).await.unwrap();
     assert_ne!(new.id, old);
     assert_eq!(new.retry_of, Some(old));
     assert_eq!((new.attempts, new.last_error.as_str()), (0, ""));
     let due_ms = samples::START_MS + 60_000;
     assert_eq!(new.state, DeliveryState::Pending { due_ms });
     assert_eq!(new.content.destination_kind, kind("current"));
-    assert_eq!(world.deliveries.get(new.id).await.unwrap().0, new);
-    assert_eq!(world.deliveries.get(old).await.unwrap().0.state, DEAD);
+    assert_eq!(world.part.get(new.id).await.unwrap().0, new);
+    assert_eq!(world.part.get(old).await.unwrap().0.state, DEAD);
 }
 
 #[tokio::test]
@@ -259,7 +241,7 @@ async fn retry_makes_a_waiting_delivery_due_now() {
     let id = world
         .save(0, "mail", "disk", DeliveryState::Retry { due_ms })
         .await;
-    let hastened = world.deliveries.retry(id).await.unwrap();
+    let hastened = world.part.retry(id).await.unwrap();
     assert_eq!(hastened.id, id);
     let now_ms = samples::START_MS;
     assert_eq!(hastened.state, DeliveryState::Retry { due_ms: now_ms });
@@ -274,22 +256,16 @@ async fn retry_and_cancel_report_disallowed_states() {
         .await;
     let orphan = world.save(1, "gone", "disk", DEAD).await;
     let cases = [
-        (world.deliveries.retry(leased).await, "in progress"),
-        (
-            world.deliveries.retry(orphan).await,
-            "`gone` no longer exists",
-        ),
-        (world.deliveries.cancel(orphan).await, "it is dead"),
-        (
-            world.deliveries.retry(samples::id("none")).await,
-            "not found",
-        ),
+        (world.part.retry(leased).await, "in progress"),
+        (world.part.retry(orphan).await, "`gone` no longer exists"),
+        (world.part.cancel(orphan).await, "it is dead"),
+        (world.part.retry(samples::id("none")).await, "not found"),
     ];
     for (result, text) in cases {
         let error = result.unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
-    let cancelled = world.deliveries.cancel(leased).await.unwrap();
+    let cancelled = world.part.cancel(leased).await.unwrap();
     assert_eq!(cancelled.state, DeliveryState::Cancelled);
     assert_eq!(cancelled.end_ms, Some(samples::START_MS));
 }

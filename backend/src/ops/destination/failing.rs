@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -16,12 +17,13 @@ use crate::{
         counter::{Subject, Tally},
         destination::failing_event,
     },
-    error::{Error, log_failure},
+    error::Error,
     lifecycle::{Arrival, EventEffect, apply_event},
     ops::{
         decision_context::{DecisionContext, new_id},
         find,
         intake::Intake,
+        repeat::repeat_until_shutdown,
     },
     store::EngineError,
 };
@@ -64,21 +66,16 @@ impl FailingWatch {
         }
     }
 
-    pub async fn run(mut self, shutdown: CancellationToken) {
-        let work = async {
-            loop {
-                if let Err(error) = self.run_once().await {
-                    log_failure("failed to check the health of destinations", &error);
-                }
-                let clock = &self.deciding.clock;
-                let next_ms = clock.now_ms().saturating_add(to_millis(INTERVAL));
-                clock.wait_until(next_ms).await;
-            }
-        };
-        tokio::select! {
-            () = work => {}
-            () = shutdown.cancelled() => {}
-        }
+    pub async fn run(self, shutdown: CancellationToken) {
+        let clock = Arc::clone(&self.deciding.clock);
+        repeat_until_shutdown(
+            self,
+            (&*clock, INTERVAL),
+            shutdown,
+            "failed to check the health of destinations",
+            |it| Box::pin(it.run_once()),
+        )
+        .await;
     }
 
     pub async fn run_once(&mut self) -> Result<(), Error> {

@@ -1,22 +1,20 @@
 //! Tests of drills with a manual clock.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bellwether_proto::cloud;
-use tokio_util::sync::DropGuard;
 
 use super::*;
 use crate::{
-    clock::ManualClock,
+    clock::Clock as _,
     domain::{
         DrillResult::{self, Acknowledged, Missed, NotRouted, Running, Silenced, Skipped},
-        Field, HistoryEntry, Name, Occurrence, OwnEvent, Silence,
+        Field, HistoryEntry, Name, Occurrence, OwnEvent, Rule, Silence,
         drill::RUNS_MAX,
     },
     ops::{
-        decision_context::DecisionContext,
         heartbeat::HeartbeatWatch,
-        samples::{self, DISK_TRIGGER, START_MS, name, rule},
+        samples::{self, DISK_TRIGGER, START_MS, name, rule, world},
     },
     testing::samples as full,
 };
@@ -26,13 +24,7 @@ const HOUR: u64 = 3_600;
 /// Interval between checks that is short enough not to count as an outage.
 const STEP: u64 = 4;
 
-struct World {
-    deciding: DecisionContext,
-    clock: Arc<ManualClock>,
-    intake: Intake,
-    watch: HeartbeatWatch,
-    _working: DropGuard,
-}
+type World = world::World<HeartbeatWatch>;
 
 /// Returns a drill at 10:30 UTC every day, which must be acknowledged within 2 min. The clock starts
 /// at 08:00.
@@ -50,45 +42,36 @@ fn daily() -> v1::Drill {
     }
 }
 
+fn watch(node: &world::Node) -> HeartbeatWatch {
+    HeartbeatWatch::new(node.deciding.clone(), node.intake.clone())
+}
+
 impl World {
     async fn new() -> Self {
-        let (deciding, clock) = samples::deciding(samples::store()).await;
-        Self::with(deciding, clock)
+        Self::under_rules(&[]).await
+    }
+
+    async fn under_rules(rules: &[Rule]) -> Self {
+        let world = world::World::under(rules).await;
+        let part = watch(&world.node());
+        world.with(part)
     }
 
     /// Returns a world whose rule notifies a destination about the events of drills.
     async fn paging() -> Self {
-        let world = Self::new().await;
-        let rule = rule("page", &[DISK_TRIGGER], &["hook"]);
-        samples::save_rule(&world.deciding.store, &rule).await;
-        world
-    }
-
-    fn with(deciding: DecisionContext, clock: Arc<ManualClock>) -> Self {
-        let (intake, working) = samples::intake(&deciding);
-        Self {
-            watch: HeartbeatWatch::new(deciding.clone(), intake.clone()),
-            intake,
-            deciding,
-            clock,
-            _working: working,
-        }
+        Self::under_rules(&[rule("page", &[DISK_TRIGGER], &["hook"])]).await
     }
 
     /// Restarts the process with the same store after an outage.
-    async fn restarted(self, seconds: u64) -> Self {
-        self.clock.advance(Duration::from_secs(seconds));
-        let deciding = samples::deciding_at(self.deciding.store.clone(), &self.clock).await;
-        let world = Self::with(deciding, self.clock);
-        world.intake.resume(&world.deciding.store).await.unwrap();
-        world
+    async fn restarted(mut self, seconds: u64) -> Self {
+        self.restart(seconds).await;
+        self.part = watch(&self.node());
+        self.node().intake.resume(&self.store).await.unwrap();
+        self
     }
 
     fn drills(&self) -> Drills {
-        Drills::new(
-            self.deciding.store.clone(),
-            Arc::clone(&self.clock) as Arc<_>,
-        )
+        Drills::new(self.store.clone(), self.clock())
     }
 
     async fn create(&self, draft: &v1::Drill) {
@@ -96,18 +79,15 @@ impl World {
     }
 
     async fn check(&mut self) {
-        self.watch.run_once().await.unwrap();
-        while !samples::all::<OwnEvent>(&self.deciding.store)
-            .await
-            .is_empty()
-        {
+        self.part.run_once().await.unwrap();
+        while !samples::all::<OwnEvent>(&self.store).await.is_empty() {
             tokio::task::yield_now().await;
         }
     }
 
     /// Lets time pass without checks, then checks.
     async fn skip_to(&mut self, seconds: u64) {
-        let now_ms = self.deciding.clock.now_ms();
+        let now_ms = self.clock.now_ms();
         let to_ms = START_MS + i64::try_from(seconds * 1_000).unwrap();
         let by = u64::try_from(to_ms - now_ms).unwrap();
         self.clock.advance(Duration::from_millis(by));
@@ -133,15 +113,13 @@ impl World {
     /// Returns the newest occurrence of the last run.
     async fn opened(&self) -> Occurrence {
         let run = self.drill().await.runs.pop().unwrap();
-        let found = find::newest_occurrence(&self.deciding.store, run.event.unwrap());
+        let found = find::newest_occurrence(&self.store, run.event.unwrap());
         found.await.unwrap().unwrap()
     }
 
     async fn failed(&self) -> Option<Occurrence> {
         let id = self.drill().await.failed_event(None, 0).id();
-        find::newest_occurrence(&self.deciding.store, id)
-            .await
-            .unwrap()
+        find::newest_occurrence(&self.store, id).await.unwrap()
     }
 
     async fn has_open_failure(&self) -> bool {
@@ -150,7 +128,7 @@ impl World {
     }
 
     async fn acknowledge(&self, author: &str) {
-        let store = &self.deciding.store;
+        let store = &self.store;
         let all = store.page::<Occurrence>(
             crate::store::Range::with_prefix(&[]),
             crate::store::Direction::Descending,
@@ -162,7 +140,7 @@ impl World {
         let mut next = stored.value.clone();
         next.acknowledged = true;
         next.history.push(HistoryEntry {
-            at_ms: self.deciding.clock.now_ms(),
+            at_ms: self.clock.now_ms(),
             author: Some(Name::parse(author).unwrap()),
             field: Field::Acknowledged,
             from: "false".into(),
@@ -238,8 +216,12 @@ async fn missed_run_opens_an_event_until_the_next_acknowledged_one() {
 async fn run_without_a_matching_rule_fails_immediately() {
     let mut world = World::new().await;
     world.create(&daily()).await;
-    world.drills().start(&world.intake, "page").await.unwrap();
-    let again = world.drills().start(&world.intake, "page").await;
+    world
+        .drills()
+        .start(&world.node().intake, "page")
+        .await
+        .unwrap();
+    let again = world.drills().start(&world.node().intake, "page").await;
     assert!(
         matches!(again, Err(Error::FailedPrecondition(_))),
         "{again:?}"
@@ -258,7 +240,7 @@ async fn run_without_a_matching_rule_fails_immediately() {
 async fn silenced_run_neither_fails_nor_succeeds() {
     let mut world = World::paging().await;
     world.create(&daily()).await;
-    let store = &world.deciding.store;
+    let store = &world.store;
     let silence = Silence {
         query: Some(samples::trigger(DISK_TRIGGER).query),
         rule_names: Vec::new(),
@@ -312,7 +294,7 @@ async fn run_continues_after_a_kill_and_ignores_the_outage() {
     world.skip_to(26 * HOUR + 29 * MINUTE).await;
     // The process is killed after the commit that starts the run.
     world.clock.advance(Duration::from_secs(MINUTE));
-    world.watch.run_once().await.unwrap();
+    world.part.run_once().await.unwrap();
     let mut world = world.restarted(1).await;
     world.pass(STEP).await;
     assert_eq!(world.results().await, [Acknowledged, Running]);
@@ -380,7 +362,11 @@ async fn edit_keeps_runs_and_schedule_and_deletion_closes_events() {
     world.skip_to(2 * HOUR + 30 * MINUTE).await;
     world.pass(3 * MINUTE).await;
     assert!(world.has_open_failure().await);
-    world.drills().start(&world.intake, "page").await.unwrap();
+    world
+        .drills()
+        .start(&world.node().intake, "page")
+        .await
+        .unwrap();
     world.pass(STEP).await;
     let before = world.drill().await;
     let edited = v1::Drill {
@@ -392,10 +378,10 @@ async fn edit_keeps_runs_and_schedule_and_deletion_closes_events() {
     assert_eq!((after.due_ms, &after.runs), (before.due_ms, &before.runs));
     let (opened, failed) = (world.opened().await, world.failed().await.unwrap());
     world.drills().delete("page", "", false).await.unwrap();
-    world.intake.resume(&world.deciding.store).await.unwrap();
+    world.node().intake.resume(&world.store).await.unwrap();
     world.check().await;
     for event in [opened.event, failed.event] {
-        let store = &world.deciding.store;
+        let store = &world.store;
         assert!(!find::is_event_open(store, event).await.unwrap());
     }
 }

@@ -5,11 +5,14 @@ use std::{
     sync::Arc,
 };
 
-use super::{DefinitionVersion, timeline::DecisionPoint};
+use bellwether_proto::v1::Definition;
+
+use super::timeline::DecisionPoint;
 use crate::{
     decide::{LoadedTrigger, Snapshot},
     domain::{Name, RecordId, RevisedResource, Revision, RevisionId, Rule},
     matching::{self, CompiledQuery},
+    ops::wire::to_i64,
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
 
@@ -17,7 +20,7 @@ const PAGE: usize = 500;
 
 #[derive(Debug)]
 pub(super) enum FoundDefinition<T> {
-    InForce(Arc<T>, DefinitionVersion),
+    InForce(Arc<T>, Definition),
     /// Created at this later time, in milliseconds since the epoch.
     NotYet(i64),
     /// Deleted at this earlier time, in milliseconds since the epoch.
@@ -30,7 +33,7 @@ pub(super) enum FoundDefinition<T> {
 struct DefinitionRevision<T> {
     value: Arc<T>,
     create_ms: i64,
-    definition: DefinitionVersion,
+    definition: Definition,
 }
 
 /// The current triggers and rules, and the past revisions since some time.
@@ -76,7 +79,7 @@ impl Definitions {
         for rule in snapshot.rules() {
             definitions.add_rule(Arc::clone(rule), None, false);
         }
-        let order = |definition: &DefinitionVersion| (definition.since_ms, definition.revision);
+        let order = |definition: &Definition| (definition.since, definition.revision);
         for versions in definitions.triggers.values_mut() {
             versions.sort_by_key(|it| order(&it.definition));
         }
@@ -107,10 +110,10 @@ impl Definitions {
         let name = trigger.name.clone();
         let version = DefinitionRevision {
             create_ms: trigger.create_ms,
-            definition: DefinitionVersion {
-                revision: trigger.revision,
-                since_ms: trigger.update_ms,
-                until_ms,
+            definition: Definition {
+                revision: to_i64(trigger.revision),
+                since: trigger.update_ms,
+                until: until_ms,
                 deleted,
             },
             value: loaded,
@@ -121,10 +124,10 @@ impl Definitions {
     fn add_rule(&mut self, rule: Arc<Rule>, until_ms: Option<i64>, deleted: bool) {
         let version = DefinitionRevision {
             create_ms: rule.create_ms,
-            definition: DefinitionVersion {
-                revision: rule.revision,
-                since_ms: rule.update_ms,
-                until_ms,
+            definition: Definition {
+                revision: to_i64(rule.revision),
+                since: rule.update_ms,
+                until: until_ms,
                 deleted,
             },
             value: rule,
@@ -136,7 +139,7 @@ impl Definitions {
     pub(super) fn rules(&self) -> impl Iterator<Item = (&Name, RecordId, Option<i64>)> {
         self.rules.iter().map(|((name, id), versions)| {
             let last = versions.last().map(|it| &it.definition);
-            let deleted = last.filter(|it| it.deleted).and_then(|it| it.until_ms);
+            let deleted = last.filter(|it| it.deleted).and_then(|it| it.until);
             (name, *id, deleted)
         })
     }
@@ -161,9 +164,9 @@ impl Definitions {
         name: &Name,
         id: RecordId,
         revision: u64,
-    ) -> Option<(Arc<Rule>, DefinitionVersion)> {
+    ) -> Option<(Arc<Rule>, Definition)> {
         let mut versions = self.rules.get(&(name.clone(), id))?.iter();
-        let found = versions.find(|it| it.definition.revision == revision)?;
+        let found = versions.find(|it| it.definition.revision == to_i64(revision))?;
         Some((Arc::clone(&found.value), found.definition))
     }
 
@@ -171,9 +174,9 @@ impl Definitions {
         &self,
         name: &Name,
         id: RecordId,
-    ) -> Option<(Arc<Rule>, DefinitionVersion)> {
+    ) -> Option<(Arc<Rule>, Definition)> {
         let last = self.rules.get(&(name.clone(), id))?.last()?;
-        let is_now = last.definition.until_ms.is_none();
+        let is_now = last.definition.until.is_none();
         is_now.then(|| (Arc::clone(&last.value), last.definition))
     }
 
@@ -188,18 +191,15 @@ impl Definitions {
     pub(super) fn trigger_revision(
         &self,
         id: &RevisionId,
-    ) -> Option<(Arc<LoadedTrigger>, DefinitionVersion)> {
+    ) -> Option<(Arc<LoadedTrigger>, Definition)> {
         let mut versions = self.triggers.get(&id.name)?.iter();
         let found = versions.find(|it| RevisionId::from(&it.value.trigger) == *id)?;
         Some((Arc::clone(&found.value), found.definition))
     }
 
-    pub(super) fn current_trigger(
-        &self,
-        name: &Name,
-    ) -> Option<(Arc<LoadedTrigger>, DefinitionVersion)> {
+    pub(super) fn current_trigger(&self, name: &Name) -> Option<(Arc<LoadedTrigger>, Definition)> {
         let last = self.triggers.get(name)?.last()?;
-        let is_now = last.definition.until_ms.is_none();
+        let is_now = last.definition.until.is_none();
         is_now.then(|| (Arc::clone(&last.value), last.definition))
     }
 
@@ -218,14 +218,14 @@ impl Definitions {
 fn find_version<T>(versions: &[DefinitionRevision<T>], point: DecisionPoint) -> FoundDefinition<T> {
     let at_ms = point.rules_ms;
     let begun = versions.iter().rev();
-    let Some(found) = { begun }.find(|it| it.definition.since_ms <= at_ms) else {
+    let Some(found) = { begun }.find(|it| it.definition.since <= at_ms) else {
         return match versions.first() {
             Some(first) if first.create_ms <= at_ms => FoundDefinition::NotKept,
             Some(first) => FoundDefinition::NotYet(first.create_ms),
             None => FoundDefinition::NotKept,
         };
     };
-    match found.definition.until_ms {
+    match found.definition.until {
         Some(until_ms) if found.definition.deleted && until_ms <= at_ms => {
             FoundDefinition::Deleted(until_ms)
         }

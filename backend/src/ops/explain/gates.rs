@@ -1,6 +1,8 @@
 //! The conditions that must be met before a match notifies, as displayed.
 
-use super::{Gate, SentDelivery, sent::PauseHistory};
+use bellwether_proto::v1::Gate;
+
+use super::{SentDelivery, sent::PauseHistory};
 use crate::{
     decide::{CONDITIONS, Case, Tense, condition::with_until},
     domain::{DigestMembership, Name},
@@ -30,8 +32,8 @@ pub(super) fn evaluate_gates(
             }
         };
         Some(Gate {
-            name: condition.name,
-            passed,
+            name: condition.name.into(),
+            passed: Some(passed),
             detail,
         })
     });
@@ -52,8 +54,8 @@ pub(super) fn destination_paused_gate(
         .map(|name| format!("`{name}`"))
         .collect();
     Gate {
-        name: "destination paused",
-        passed: waiting.is_empty(),
+        name: "destination paused".into(),
+        passed: Some(waiting.is_empty()),
         detail: match waiting.as_slice() {
             [] => format!("none {is} paused"),
             [one] => format!("{one} {is} paused; its messages are waiting"),
@@ -89,8 +91,8 @@ pub(super) fn budget_gate(sent: &[SentDelivery], now_ms: i64) -> Option<Gate> {
     });
     let details: Vec<_> = details.collect();
     (!details.is_empty()).then(|| Gate {
-        name: "budget",
-        passed: false,
+        name: "budget".into(),
+        passed: Some(false),
         detail: details.join("; "),
     })
 }

@@ -1,30 +1,18 @@
 //! The history of an occurrence as one list.
 
+use bellwether_proto::v1::TimelineEntry;
+
 use super::{RuleExplanation, SentDelivery};
 use crate::{
-    domain::{
-        CloseReason, Delivery, DeliveryState, Field, GroupId, HoldOutcome, Name, Occurrence,
-        RecordId,
-    },
+    domain::{CloseReason, Delivery, DeliveryState, Field, GroupId, HoldOutcome, Name, Occurrence},
     limits::TIMELINE_MAX,
     message::cut,
 };
 
 const NOTE_CHARACTERS_MAX: usize = 200;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HistoryItem {
-    pub at_ms: i64,
-    pub kind: &'static str,
-    pub text: String,
-    pub rule_name: Option<Name>,
-    pub delivery: Option<RecordId>,
-    /// Author of the change; `None` if made by the service.
-    pub author: Option<Name>,
-}
-
 /// Returns the history of an occurrence, oldest first; only the newest [`TIMELINE_MAX`] entries.
-pub fn build_timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<HistoryItem> {
+pub fn build_timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<TimelineEntry> {
     let mut items = occurrence_items(occurrence);
     for rule in rules {
         items.extend(hold_items(rule));
@@ -37,24 +25,22 @@ pub fn build_timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec
         );
     }
     // The sort is stable: simultaneous entries stay in causal order.
-    items.sort_by_key(|it| it.at_ms);
+    items.sort_by_key(|it| it.time);
     let too_many = items.len().saturating_sub(TIMELINE_MAX);
     items.drain(..too_many);
     items
 }
 
-fn history_item(at_ms: i64, kind: &'static str, text: String) -> HistoryItem {
-    HistoryItem {
-        at_ms,
-        kind,
+fn history_item(time: i64, kind: &str, text: String) -> TimelineEntry {
+    TimelineEntry {
+        time,
+        kind: kind.to_owned(),
         text,
-        rule_name: None,
-        delivery: None,
-        author: None,
+        ..TimelineEntry::default()
     }
 }
 
-fn occurrence_items(occurrence: &Occurrence) -> Vec<HistoryItem> {
+fn occurrence_items(occurrence: &Occurrence) -> Vec<TimelineEntry> {
     let close = occurrence.close.as_ref();
     let mut items = Vec::new();
     for entry in &occurrence.history {
@@ -84,15 +70,19 @@ fn occurrence_items(occurrence: &Occurrence) -> Vec<HistoryItem> {
                 ("changed", format!("{field} {from} became {to}"))
             }
         };
-        items.push(HistoryItem {
-            author: entry.author.clone(),
+        items.push(TimelineEntry {
+            author: entry
+                .author
+                .as_ref()
+                .map(Name::to_string)
+                .unwrap_or_default(),
             ..history_item(entry.at_ms, kind, text)
         });
     }
     for note in &occurrence.annotations {
         let text = cut::to_one_line(&note.text, NOTE_CHARACTERS_MAX);
-        items.push(HistoryItem {
-            author: Some(note.author.clone()),
+        items.push(TimelineEntry {
+            author: note.author.to_string(),
             ..history_item(note.create_ms, "note", text)
         });
     }
@@ -103,7 +93,7 @@ fn opening_entry(field: Field, to: &str) -> (&'static str, String) {
     ("opened", format!("{} is {to}", field.as_str()))
 }
 
-fn hold_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryItem> {
+fn hold_items(rule: &RuleExplanation) -> impl Iterator<Item = TimelineEntry> {
     rule.hold_changes.iter().map(|change| {
         let kind = match change.what {
             HoldOutcome::Waits => "held",
@@ -111,8 +101,8 @@ fn hold_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryItem> {
             HoldOutcome::HandedOver => "handed over",
             _ => "skipped",
         };
-        HistoryItem {
-            rule_name: Some(rule.rule_name.clone()),
+        TimelineEntry {
+            rule_name: rule.rule_name.to_string(),
             ..history_item(change.at_ms, kind, super::describe(change))
         }
     })
@@ -126,16 +116,20 @@ fn receiver_name(delivery: &Delivery) -> String {
     }
 }
 
-fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryItem> {
+fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = TimelineEntry> {
     rule.notifications.iter().map(|notification| {
-        let is_part = |it: &&SentDelivery| notification.deliveries.contains(&it.delivery.id);
+        let is_part = |it: &&SentDelivery| {
+            notification
+                .delivery_ids
+                .contains(&it.delivery.id.to_string())
+        };
         let sent: Vec<_> = rule.deliveries.iter().filter(is_part).collect();
         let names: Vec<_> = sent.iter().map(|it| receiver_name(&it.delivery)).collect();
         let receivers = match names.as_slice() {
             [] => "them".to_owned(),
             names => names.join(", "),
         };
-        let about = if notification.clear {
+        let about = if notification.clear() {
             "of its change or closing"
         } else {
             "of it"
@@ -157,14 +151,14 @@ fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = HistoryIte
                 format!("decided to notify {receivers} {about}{with}"),
             )
         };
-        HistoryItem {
-            rule_name: Some(rule.rule_name.clone()),
-            ..history_item(notification.at_ms, kind, text)
+        TimelineEntry {
+            rule_name: rule.rule_name.to_string(),
+            ..history_item(notification.time, kind, text)
         }
     })
 }
 
-fn folded_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryItem> {
+fn folded_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<TimelineEntry> {
     let digest = sent.digest.as_ref()?;
     let name = receiver_name(&sent.delivery);
     let became = match digest.state {
@@ -175,14 +169,14 @@ fn folded_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryIte
     };
     let (id, count) = (digest.id, digest.count);
     let text = format!("{name} is notified in digest {id} ({count} messages{became})");
-    Some(HistoryItem {
-        rule_name: Some(rule.rule_name.clone()),
-        delivery: Some(digest.id),
+    Some(TimelineEntry {
+        rule_name: rule.rule_name.to_string(),
+        delivery_id: digest.id.to_string(),
         ..history_item(sent.delivery.end_ms?, "folded", text)
     })
 }
 
-fn ended_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryItem> {
+fn ended_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<TimelineEntry> {
     let delivery = &sent.delivery;
     let name = receiver_name(delivery);
     let (kind, text) = match delivery.state {
@@ -197,9 +191,9 @@ fn ended_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<HistoryItem
         DeliveryState::Cancelled => ("cancelled", format!("the message to {name} was cancelled")),
         _ => return None,
     };
-    Some(HistoryItem {
-        rule_name: Some(rule.rule_name.clone()),
-        delivery: Some(delivery.id),
+    Some(TimelineEntry {
+        rule_name: rule.rule_name.to_string(),
+        delivery_id: delivery.id.to_string(),
         ..history_item(delivery.end_ms?, kind, text)
     })
 }

@@ -1,6 +1,7 @@
 //! Holds of a rule's messages: current ones, and those at a decision.
 
-use super::Gate;
+use bellwether_proto::v1::Gate;
+
 use crate::{
     decide::condition::with_until,
     domain::{Field, HeldBy, HoldKind, HoldOutcome, Name, Occurrence, RecordId},
@@ -47,8 +48,8 @@ pub(super) fn hold_gates(held_by: &[HeldBy], now_ms: i64) -> impl Iterator<Item 
             with_until(&it.describe(), end_ms)
         });
         Gate {
-            name: holds[0].kind.as_str(),
-            passed: false,
+            name: holds[0].kind.as_str().into(),
+            passed: Some(false),
             detail: details.collect::<Vec<_>>().join(" and "),
         }
     })

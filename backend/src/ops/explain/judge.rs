@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use bellwether_proto::v1::ReasonCode;
+use bellwether_proto::v1::{DecisionBasis, Definition, ReasonCode};
 
 use super::{
-    DefinitionVersion, Judgement, JudgementBasis, Reason, SentDelivery, TriggerExplanation,
+    Judgement, Reason, SentDelivery, TriggerExplanation,
     definitions::{Definitions, FoundDefinition},
     gates::{destination_paused_gate, evaluate_gates},
     holds,
@@ -52,9 +52,9 @@ impl Judge<'_> {
     pub(super) fn judge_decision(&mut self, subject: &Subject<'_>, at: usize) -> Judgement {
         let (point, state) = self.states[at].clone();
         let basis = if point.last {
-            JudgementBasis::LastDecision
+            DecisionBasis::Last
         } else {
-            JudgementBasis::EarlierDecision
+            DecisionBasis::Earlier
         };
         match self.definitions.rule(subject.name, subject.id, point) {
             FoundDefinition::InForce(rule, definition) => {
@@ -133,22 +133,22 @@ impl Judge<'_> {
             subject,
             (&rule, definition),
             (point, &state),
-            JudgementBasis::Now,
+            DecisionBasis::Now,
         ))
     }
 
     fn evaluate(
         &mut self,
         subject: &Subject<'_>,
-        (rule, definition): (&Rule, DefinitionVersion),
+        (rule, definition): (&Rule, Definition),
         (point, state): (DecisionPoint, &PastState),
-        basis: JudgementBasis,
+        basis: DecisionBasis,
     ) -> Judgement {
         let names = &rule.trigger_names;
         let triggers: Vec<_> = names
             .iter()
             .map(|name| match basis {
-                JudgementBasis::Now => match self.definitions.current_trigger(name) {
+                DecisionBasis::Now => match self.definitions.current_trigger(name) {
                     Some((loaded, definition)) => {
                         self.explain_trigger(&loaded, Some(definition), state)
                     }
@@ -157,7 +157,7 @@ impl Judge<'_> {
                 _ => self.trigger(name, point, state),
             })
             .collect();
-        let now = basis == JudgementBasis::Now;
+        let now = basis == DecisionBasis::Now;
         let has_sent = !now && subject.was_sent_at(point.at_ms);
         let case = Case {
             rule,
@@ -276,7 +276,7 @@ impl Judge<'_> {
     pub(super) fn explain_trigger(
         &mut self,
         loaded: &LoadedTrigger,
-        definition: Option<DefinitionVersion>,
+        definition: Option<Definition>,
         state: &PastState,
     ) -> TriggerExplanation {
         TriggerExplanation {

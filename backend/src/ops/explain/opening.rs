@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    DefinitionVersion, Judgement, JudgementBasis, Reason, TriggerExplanation,
+    DecisionBasis, Definition, Judgement, Reason, TriggerExplanation,
     definitions::FoundDefinition,
     gates::{destination_paused_gate, evaluate_gates},
     judge::{Judge, Subject},
@@ -79,7 +79,7 @@ impl Judge<'_> {
             reason.destinations = destinations;
         }
         Some(Judgement {
-            basis: JudgementBasis::Notification,
+            basis: DecisionBasis::Notification,
             at_ms: opening.at_ms,
             notifies: !is_shadow,
             held_back: false,
@@ -95,7 +95,7 @@ impl Judge<'_> {
         subject: &Subject<'_>,
         opening: &Opening,
         point: DecisionPoint,
-    ) -> Option<(Arc<Rule>, DefinitionVersion)> {
+    ) -> Option<(Arc<Rule>, Definition)> {
         let (name, id) = (subject.name, subject.id);
         let exact = self
             .definitions

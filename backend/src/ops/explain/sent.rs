@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{DigestEnd, Notification, SentDelivery};
+use bellwether_proto::v1::ExplainedNotification;
+
+use super::{DigestEnd, SentDelivery};
 use crate::{
     domain::{
         Attempt, CloseReason, Delivery, EventId, Health, HealthState, Name, Notified, Occurrence,
@@ -99,35 +101,31 @@ async fn read_attempts(store: &Store, delivery: RecordId) -> Result<Vec<Attempt>
 pub(super) fn list_notifications(
     notified: Option<&Notified>,
     sent: &[SentDelivery],
-) -> Vec<Notification> {
-    let mut notifications: BTreeMap<(i64, bool), Notification> = BTreeMap::new();
-    for delivery in sent.iter().map(|it| &it.delivery) {
-        if delivery.retry_of.is_some() {
-            continue;
-        }
-        let clear = delivery.content.clear;
-        let notification = notifications
-            .entry((delivery.create_ms, clear))
-            .or_insert_with(|| Notification {
-                at_ms: delivery.create_ms,
-                clear,
-                trigger_name: None,
-                deliveries: Vec::new(),
-            });
+) -> Vec<ExplainedNotification> {
+    let mut notifications: BTreeMap<(i64, bool), ExplainedNotification> = BTreeMap::new();
+    let new = |(time, clear)| ExplainedNotification {
+        time,
+        clear: Some(clear),
+        ..ExplainedNotification::default()
+    };
+    let sent = sent.iter().map(|it| &it.delivery);
+    for delivery in sent.filter(|it| it.retry_of.is_none()) {
+        let key = (delivery.create_ms, delivery.content.clear);
+        let notification = notifications.entry(key).or_insert_with(|| new(key));
         let trigger = delivery.content.trigger.as_ref();
-        notification.trigger_name = trigger.map(|trigger| trigger.name.clone());
-        notification.deliveries.push(delivery.id);
+        notification.trigger_name = trigger.map(|it| it.name.to_string()).unwrap_or_default();
+        notification.delivery_ids.push(delivery.id.to_string());
     }
     // Deliveries expire earlier than an occurrence that stays open.
     let opening = notified.and_then(|notified| notified.opening.as_ref());
     if let Some(opening) = opening {
-        let known = notifications.entry((opening.at_ms, false));
-        known.or_insert_with(|| Notification {
-            at_ms: opening.at_ms,
-            clear: false,
-            trigger_name: Some(opening.trigger.name.clone()),
-            deliveries: Vec::new(),
-        });
+        let key = (opening.at_ms, false);
+        notifications
+            .entry(key)
+            .or_insert_with(|| ExplainedNotification {
+                trigger_name: opening.trigger.name.to_string(),
+                ..new(key)
+            });
     }
     notifications.into_values().collect()
 }

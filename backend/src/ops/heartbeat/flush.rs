@@ -1,13 +1,12 @@
 //! Writes cached beats to the store when they are due.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     domain::heartbeat::FLUSHED_EVERY_MS,
-    error::log_failure,
-    ops::decision_context::DecisionContext,
+    ops::{decision_context::DecisionContext, repeat::repeat_until_shutdown},
     store::{EngineError, Lane},
 };
 
@@ -22,21 +21,17 @@ impl BeatFlush {
     }
 
     pub async fn run(self, shutdown: CancellationToken) {
-        let work = async {
-            loop {
-                if let Err(error) = self.run_once().await {
-                    // The beats stay cached.
-                    log_failure("failed to store beats", &error);
-                }
-                let clock = &self.deciding.clock;
-                let next_ms = clock.now_ms().saturating_add(FLUSHED_EVERY_MS);
-                clock.wait_until(next_ms).await;
-            }
-        };
-        tokio::select! {
-            () = work => {}
-            () = shutdown.cancelled() => {}
-        }
+        let clock = Arc::clone(&self.deciding.clock);
+        let every = Duration::from_millis(FLUSHED_EVERY_MS.unsigned_abs());
+        // If this fails, the beats stay cached.
+        repeat_until_shutdown(
+            self,
+            (&*clock, every),
+            shutdown,
+            "failed to store beats",
+            |it| Box::pin(it.run_once()),
+        )
+        .await;
     }
 
     /// Stores the beats that are due. Beats that conflict are stored by the next pass.

@@ -17,54 +17,54 @@ use v1::expectation::State::{Beating, Late};
 use crate::{
     clock::ManualClock,
     domain::{IncomingEvent, Occurrence, Report, Severity, Status},
-    ops::{find, samples},
+    ops::{
+        find,
+        samples::{START_MS, world},
+    },
 };
-use tokio_util::sync::DropGuard;
 
-struct World {
+struct Watches {
     deciding: DecisionContext,
-    clock: Arc<ManualClock>,
-    intake: Intake,
     watch: HeartbeatWatch,
     flush: BeatFlush,
-    _working: DropGuard,
 }
+
+impl Watches {
+    fn of(node: &world::Node) -> Self {
+        Self {
+            deciding: node.deciding.clone(),
+            watch: HeartbeatWatch::new(node.deciding.clone(), node.intake.clone()),
+            flush: BeatFlush::new(node.deciding.clone()),
+        }
+    }
+}
+
+type World = world::World<Watches>;
 
 impl World {
     async fn new() -> Self {
-        Self::of(samples::store()).await
+        Self::of(Store::in_memory()).await
     }
 
     async fn of(store: Store) -> Self {
-        let (deciding, clock) = samples::deciding(store).await;
-        Self::with(deciding, clock)
+        Self::at(store, Arc::new(ManualClock::starting_at(START_MS))).await
     }
 
-    fn with(deciding: DecisionContext, clock: Arc<ManualClock>) -> Self {
-        let (intake, working) = samples::intake(&deciding);
-        Self {
-            watch: HeartbeatWatch::new(deciding.clone(), intake.clone()),
-            flush: BeatFlush::new(deciding.clone()),
-            intake,
-            deciding,
-            clock,
-            _working: working,
-        }
+    async fn at(store: Store, clock: Arc<ManualClock>) -> Self {
+        let world = world::World::with_clock(store, clock).await;
+        let part = Watches::of(&world.node());
+        world.with(part)
     }
 
     /// Restarts the process with the same store after an outage.
-    async fn restarted(self, stood: Duration) -> Self {
-        self.clock.advance(stood);
-        let deciding = samples::deciding_at(self.deciding.store.clone(), &self.clock).await;
-        Self::with(deciding, self.clock)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        Arc::clone(&self.clock) as _
+    async fn restarted(mut self, stood: Duration) -> Self {
+        self.restart(stood.as_secs()).await;
+        self.part = Watches::of(&self.node());
+        self
     }
 
     fn heartbeats(&self) -> Heartbeats {
-        Heartbeats::new(self.deciding.store.clone(), self.clock())
+        Heartbeats::new(self.store.clone(), self.clock())
     }
 
     async fn create(&self, draft: v1::Heartbeat) {
@@ -85,7 +85,7 @@ impl World {
     }
 
     fn expectations(&self) -> Expectations {
-        Expectations::new(self.deciding.clone(), self.intake.clone())
+        Expectations::new(self.deciding.clone(), self.node().intake.clone())
     }
 
     /// Advances the clock, with a check every second.
@@ -112,7 +112,7 @@ impl World {
             expire_ms: None,
             report: Report::default(),
         };
-        let accepted = self.intake.submit(vec![event], None).await.unwrap();
+        let accepted = self.node().intake.submit(vec![event], None).await.unwrap();
         assert!(accepted.failed.is_empty());
     }
 
@@ -120,9 +120,7 @@ impl World {
         let named = more.iter().chain([&(NAMED, "backup")]);
         let dimensions = named.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let id = crate::domain::EventId::derive(name, &dimensions.collect());
-        find::newest_occurrence(&self.deciding.store, id)
-            .await
-            .unwrap()
+        find::newest_occurrence(&self.store, id).await.unwrap()
     }
 
     async fn is_open(&self, more: &[(&str, &str)]) -> bool {
@@ -237,7 +235,7 @@ async fn frequent_beats_cause_few_writes() {
     world.pass(1).await;
     let stored = async |world: &World| {
         let all = Range::with_prefix(&[]);
-        let store = &world.deciding.store;
+        let store = &world.store;
         let found = store
             .page::<Expectation>(all, Direction::Ascending, 9)
             .await
@@ -417,7 +415,12 @@ async fn alarm_on_own_events_omits_the_reserved_source() {
         severity: Some(Severity::Info),
         ..IncomingEvent::new_own_event("done", "done", [("host", "db-1")], world.clock.now_ms())
     };
-    world.intake.submit_internal(own, Vec::new()).await.unwrap();
+    world
+        .node()
+        .intake
+        .submit_internal(own, Vec::new())
+        .await
+        .unwrap();
     world.pass(72).await;
     assert!(world.is_open(&[("host", "db-1")]).await);
     let forged = [("host", "db-1"), ("source", "bellwether")];
@@ -428,7 +431,7 @@ async fn alarm_on_own_events_omits_the_reserved_source() {
 async fn heartbeat_key_is_valid_until_rotated() {
     let world = World::new().await;
     world.create(every_minute()).await;
-    let keys = HeartbeatKeys::new(world.deciding.store.clone(), world.clock());
+    let keys = HeartbeatKeys::new(world.store.clone(), world.clock());
     assert!(keys.check_key("backup", "").await.is_err());
     let first = keys.rotate("backup").await.unwrap();
     let first = first.reveal();

@@ -22,11 +22,11 @@ use crate::{
         Expectation, ExpectationState, OpenAlarm, RecordId,
         heartbeat::{Outage, SERVICE},
     },
-    error::{Error, log_failure},
+    error::Error,
     limits::{BEATS_APART, HEARTBEAT_CHECK_INTERVAL, SERVICE_TIME_INTERVAL},
     ops::{
         beats::new_expectation, decision_context::DecisionContext, drill::DrillWatch,
-        intake::Intake,
+        intake::Intake, repeat::repeat_until_shutdown,
     },
     store::{
         Changes, Direction, EngineError, Index, Lane, Store, Stored,
@@ -88,22 +88,16 @@ impl HeartbeatWatch {
         }
     }
 
-    pub async fn run(mut self, shutdown: CancellationToken) {
-        let work = async {
-            loop {
-                if let Err(error) = self.run_once().await {
-                    log_failure("failed to check heartbeats", &error);
-                }
-                let clock = &self.deciding.clock;
-                clock
-                    .wait_until(clock.now_ms().saturating_add(to_millis(BEATS_APART)))
-                    .await;
-            }
-        };
-        tokio::select! {
-            () = work => {}
-            () = shutdown.cancelled() => {}
-        }
+    pub async fn run(self, shutdown: CancellationToken) {
+        let clock = Arc::clone(&self.deciding.clock);
+        repeat_until_shutdown(
+            self,
+            (&*clock, BEATS_APART),
+            shutdown,
+            "failed to check heartbeats",
+            |it| Box::pin(it.run_once()),
+        )
+        .await;
     }
 
     pub async fn run_once(&mut self) -> Result<(), Error> {

@@ -18,6 +18,7 @@ use crate::{
         recent_messages::{Deadline, HeldMessages, held_messages, since_ms},
         resource::{AuthoredResource as _, Origin},
         search::{Filter, IndexWalk, NEWEST_FIRST},
+        wire::event::event_with_one_occurrence,
     },
     scan,
 };
@@ -31,34 +32,21 @@ pub struct InhibitionPreviews {
     deciding: DecisionContext,
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct Preview {
-    pub pairs: Vec<HeldPair>,
-    /// Number of open or suppressed events that match the source.
-    pub source_count: usize,
-    pub target_count: usize,
-    pub held_count: usize,
-    /// Messages of the past days that would have been held, as far as data about their causes is
-    /// still stored.
-    pub messages: HeldMessages,
-    pub warnings: Vec<String>,
-    pub stopped_early: bool,
-}
-
-#[derive(Debug, Clone)]
-pub struct HeldPair {
-    pub source: Arc<Occurrence>,
-    pub target: Arc<Occurrence>,
-}
+/// A source and a target that it would hold.
+type HeldPair = (Arc<Occurrence>, Arc<Occurrence>);
 
 impl InhibitionPreviews {
     pub fn new(all: Inhibitions, deciding: DecisionContext) -> Self {
         Self { all, deciding }
     }
 
-    /// Returns the open events that a draft would hold, considering only its own causes. The draft
-    /// is not stored and requires no name.
-    pub async fn preview(&self, mut draft: v1::Inhibition) -> Result<Preview, Error> {
+    /// Returns the open events that a draft would hold, considering only its own causes, and the
+    /// messages of the past days that it would have held, as far as data about their causes is
+    /// still stored. The draft is not stored and requires no name.
+    pub async fn preview(
+        &self,
+        mut draft: v1::Inhibition,
+    ) -> Result<v1::PreviewInhibitionResponse, Error> {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();
         let (inhibition, _) =
@@ -66,18 +54,27 @@ impl InhibitionPreviews {
         let mut warnings = inhibition.warnings(&self.all).await?;
         let loaded = LoadedInhibition::new(inhibition);
         let loaded = loaded.ok_or_else(|| Error::invalid("source", "cannot be asked"))?;
-        let mut preview = self.preview_open_events(&loaded).await?;
+        let (mut preview, pairs) = self.preview_open_events(&loaded).await?;
         let (causes, missing, is_whole) = self.causes(&loaded).await?;
         warnings.extend(missing.warnings(&loaded.inhibition.equal));
-        warnings.extend(self.find_cycles(&preview.pairs).await?);
+        warnings.extend(self.find_cycles(&pairs).await?);
         preview.warnings = warnings;
-        preview.messages = self.held_messages(&loaded, &causes).await?;
-        preview.stopped_early |= !is_whole;
-        preview.stopped_early |= preview.messages.stopped_early;
+        let shown = |it| Some(event_with_one_occurrence(Arc::unwrap_or_clone(it)));
+        let pairs = pairs.into_iter().map(|(source, target)| v1::InhibitedPair {
+            source: shown(source),
+            target: shown(target),
+        });
+        preview.pairs = pairs.collect();
+        let (messages, is_cut) = self.held_messages(&loaded, &causes).await?;
+        preview.last_days = Some(messages);
+        preview.stopped_early |= !is_whole || is_cut;
         Ok(preview)
     }
 
-    async fn preview_open_events(&self, loaded: &LoadedInhibition) -> Result<Preview, Error> {
+    async fn preview_open_events(
+        &self,
+        loaded: &LoadedInhibition,
+    ) -> Result<(v1::PreviewInhibitionResponse, Vec<HeldPair>), Error> {
         let filter = Filter {
             statuses: vec![Status::Open, Status::Suppressed],
             ..Filter::default()
@@ -87,7 +84,8 @@ impl InhibitionPreviews {
         let mut walk = IndexWalk::new(&self.deciding.store, &filter, NEWEST_FIRST, None);
         let mut sources: BTreeMap<EqualValues, Arc<Occurrence>> = BTreeMap::new();
         let mut targets = Vec::new();
-        let (mut preview, mut seen) = (Preview::default(), 0);
+        let (mut source_count, mut target_count, mut held_count) = (0, 0, 0);
+        let (mut pairs, mut seen, mut stopped_early) = (Vec::new(), 0, false);
         loop {
             let batch = walk.next(BATCH).await?;
             if batch.is_empty() {
@@ -98,17 +96,17 @@ impl InhibitionPreviews {
                 let occurrence = Arc::new(found.value);
                 seen += 1;
                 if let Some(values) = loaded.source_values(&occurrence) {
-                    preview.source_count += 1;
+                    source_count += 1;
                     sources.entry(values).or_insert(Arc::clone(&occurrence));
                 }
                 let is_open = occurrence.status == Status::Open;
                 if let Some(values) = loaded.target_values(&occurrence).filter(|_| is_open) {
-                    preview.target_count += 1;
+                    target_count += 1;
                     targets.push((values, occurrence));
                 }
             }
             if seen >= TRIGGER_TEST_OCCURRENCES_MAX || end.has_passed(&**clock) {
-                preview.stopped_early = true;
+                stopped_early = true;
                 break;
             }
             tokio::task::yield_now().await;
@@ -117,13 +115,19 @@ impl InhibitionPreviews {
             let Some(source) = sources.get(&values) else {
                 continue;
             };
-            preview.held_count += 1;
-            if preview.pairs.len() < TRIGGER_TEST_SHOWN_MAX {
-                let source = Arc::clone(source);
-                preview.pairs.push(HeldPair { source, target });
+            held_count += 1;
+            if pairs.len() < TRIGGER_TEST_SHOWN_MAX {
+                pairs.push((Arc::clone(source), target));
             }
         }
-        Ok(preview)
+        let preview = v1::PreviewInhibitionResponse {
+            source_count: Some(source_count),
+            target_count: Some(target_count),
+            held_count: Some(held_count),
+            stopped_early,
+            ..v1::PreviewInhibitionResponse::default()
+        };
+        Ok((preview, pairs))
     }
 
     async fn held_messages(
@@ -152,14 +156,15 @@ impl InhibitionPreviews {
         let mut rings: Vec<&HeldPair>;
         loop {
             let inhibitions = snapshot.inhibitions();
-            let is_ring =
-                |it: &&HeldPair| inhibitions.is_cause(it.target.key, &it.source, &causes, now_ms);
+            let is_ring = |(source, target): &&HeldPair| {
+                inhibitions.is_cause(target.key, source, &causes, now_ms)
+            };
             rings = pairs.iter().filter(is_ring).collect();
             if load_missing(&self.deciding.store, &causes).await? {
                 break;
             }
         }
-        let warning = |HeldPair { source, target }: &HeldPair| {
+        let warning = |(source, target): &HeldPair| {
             format!(
                 "`{}` {} is already held by `{}` {}; in this cycle, the first to open notifies",
                 source.name, source.event, target.name, target.event

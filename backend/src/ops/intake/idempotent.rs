@@ -79,6 +79,7 @@ mod tests {
     use crate::{
         domain::{Occurrence, Receipt},
         ops::samples::{self, event},
+        store::Store,
     };
 
     fn claim(key: &str, fingerprint: u8) -> ReceiptClaim {
@@ -100,7 +101,7 @@ mod tests {
 
     #[tokio::test]
     async fn repeated_request_returns_earlier_refusals_unchanged() {
-        let store = samples::store();
+        let store = Store::in_memory();
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
         let head = store.engine().log_head().await.unwrap();
@@ -131,7 +132,7 @@ mod tests {
 
     #[tokio::test]
     async fn concurrent_duplicates_are_executed_once() {
-        let store = samples::store();
+        let store = Store::in_memory();
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
         // The same key with a different body is a different request.
@@ -159,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn keyed_and_unkeyed_requests_lose_no_events() {
-        let store = samples::store();
+        let store = Store::in_memory();
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
         let with_key = futures_util::future::join_all((0..100_usize).map(|at| {

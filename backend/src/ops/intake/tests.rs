@@ -17,7 +17,7 @@ use crate::{
 
 #[tokio::test]
 async fn accepted_event_is_stored_with_its_deliveries() {
-    let store = samples::store();
+    let store = Store::in_memory();
     samples::save_rule(&store, &rule("page", &[DISK_TRIGGER], &["hook", "mail"])).await;
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -47,7 +47,7 @@ async fn accepted_event_is_stored_with_its_deliveries() {
 
 #[tokio::test]
 async fn events_with_one_identity_apply_in_list_order() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     let mut close = event("a");
@@ -80,7 +80,7 @@ async fn events_with_one_identity_apply_in_list_order() {
 
 #[tokio::test]
 async fn concurrent_sends_and_edits_lose_no_event() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
@@ -156,7 +156,7 @@ async fn edit_applies_to_the_next_event_on_a_slow_store() {
 
 #[tokio::test]
 async fn edit_applies_to_the_next_event() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     for round in 0..20 {
@@ -174,7 +174,7 @@ async fn edit_applies_to_the_next_event() {
 
 #[tokio::test]
 async fn full_queue_refuses_the_whole_request() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _workers) = Intake::new(deciding);
     let mut heavy = event("a");
@@ -205,7 +205,7 @@ async fn full_queue_refuses_the_whole_request() {
 
 #[tokio::test]
 async fn shutdown_drains_the_queue_and_refuses_new_requests() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, workers) = Intake::new(deciding);
     let mut queued = Box::pin(intake.submit(vec![event("a")], None));
@@ -221,7 +221,7 @@ async fn shutdown_drains_the_queue_and_refuses_new_requests() {
 
 #[tokio::test]
 async fn loop_guard_stop_is_reported_once() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let mut looping = rule("loop", &["everything"], &["event"]);
     looping.repeat = true;
     looping.repeat_interval_seconds = 0;
@@ -284,7 +284,7 @@ async fn earlier_event_is_closed_by_the_alert_that_opened_it() {
         (vec![new(Critical, 1)], Some(true), None),
     ];
     for (at, (events, folded, separate)) in table.into_iter().enumerate() {
-        let store = samples::store();
+        let store = Store::in_memory();
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
         intake.submit(vec![opened.clone()], None).await.unwrap();

@@ -4,11 +4,12 @@ use super::*;
 use crate::{
     domain::IncomingEvent,
     ops::samples::{self, DISK_TRIGGER, event, rule},
+    store::Store,
 };
 
 #[tokio::test]
 async fn open_occurrences_are_counted_then_notified_once() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     let open = 2 * REVIEW_BATCH + 3;
@@ -55,7 +56,7 @@ async fn open_occurrences_are_counted_then_notified_once() {
 
 #[tokio::test]
 async fn trigger_notifies_through_its_rules() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     samples::save_rule(&store, &rule("page", &["nothing"], &["hook"])).await;

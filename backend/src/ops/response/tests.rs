@@ -97,10 +97,6 @@ async fn save_destination(store: &Store, called: &str) {
 }
 
 impl World {
-    fn clock(&self) -> Arc<dyn Clock> {
-        Arc::clone(&self.clock) as _
-    }
-
     fn responses(&self) -> Responses {
         let node = self.node();
         let deliveries = Deliveries::new(self.store.clone(), self.clock());

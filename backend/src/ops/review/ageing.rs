@@ -81,10 +81,7 @@ impl AgeReviewer {
                 self.wait_until_due((log, owned), since_ms, latest).await;
             }
         };
-        tokio::select! {
-            () = work => {}
-            () = shutdown.cancelled() => {}
-        }
+        shutdown.run_until_cancelled(work).await;
     }
 
     /// Ages all occurrences that are due now. Work that fails is left for the next pass; returns

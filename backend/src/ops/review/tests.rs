@@ -9,7 +9,7 @@ use crate::{
     limits::REVIEW_BATCH,
     ops::samples::{self, DISK_TRIGGER, START_MS, event, rule},
     store::{
-        Record as _,
+        Record as _, Store,
         engine::ownership::{OwnedSlot, OwnedSlots, review_slot_for_key},
     },
 };
@@ -19,7 +19,7 @@ const HOUR_MS: i64 = 3_600_000;
 
 #[tokio::test]
 async fn stale_occurrence_is_closed_notified_and_later_deleted() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let with_updates = Rule {
         send_updates: true,
         ..rule("page", &[DISK_TRIGGER], &["hook"])
@@ -52,7 +52,7 @@ async fn stale_occurrence_is_closed_notified_and_later_deleted() {
 
 #[tokio::test]
 async fn repeats_postpone_ageing() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
@@ -73,7 +73,7 @@ async fn repeats_postpone_ageing() {
 
 #[tokio::test]
 async fn occurrence_expires_at_the_sent_time_unless_repeated() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let with_updates = Rule {
         send_updates: true,
         ..rule("page", &[DISK_TRIGGER], &["hook"])
@@ -136,7 +136,7 @@ async fn occurrence_expires_at_the_sent_time_unless_repeated() {
 
 #[tokio::test]
 async fn many_due_occurrences_are_reviewed_in_one_pass() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     let events = (0..=3 * REVIEW_BATCH).map(|at| event(&at.to_string()));
@@ -150,7 +150,7 @@ async fn many_due_occurrences_are_reviewed_in_one_pass() {
 
 #[tokio::test]
 async fn loop_guard_stop_during_ageing_is_reported() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let with_updates = Rule {
         send_updates: true,
         ..rule("loop", &[DISK_TRIGGER], &["event"])
@@ -172,7 +172,7 @@ async fn loop_guard_stop_during_ageing_is_reported() {
 
 #[tokio::test]
 async fn occurrence_due_while_reviewer_waits_closes_within_a_second() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let values = SharedSettings {
         error_age_max: Duration::from_secs(2),
         ..SharedSettings::default()
@@ -210,7 +210,7 @@ async fn occurrence_due_while_reviewer_waits_closes_within_a_second() {
 
 #[tokio::test]
 async fn node_closes_due_occurrences_of_owned_and_gained_slots() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     let count = 3 * REVIEW_BATCH;

@@ -31,7 +31,7 @@ struct Service {
 }
 
 async fn service() -> Service {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, working) = samples::intake(&deciding);
     Service {

@@ -3,7 +3,6 @@
 use std::{collections::HashSet, sync::Arc};
 
 use bellwether_proto::v1;
-use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{Rules, check_grouping, check_repeat_interval};
@@ -22,6 +21,7 @@ use crate::{
         refers::ReferenceChecker,
         settings,
         validate::{Violations, convert_language},
+        wire::{json, to_i32},
     },
     store::Stored,
 };
@@ -30,27 +30,6 @@ use crate::{
 const POLICY_PREVIEWS_MAX: usize = 100;
 /// Maximum bytes of messages in a response; further messages are described but not shown.
 const SHOWN_BYTES_MAX: usize = 2 * 1024 * 1024;
-
-#[derive(Debug, Clone)]
-pub struct Preview {
-    pub destination_name: Name,
-    /// The contact notified by an escalation policy; `None` for a destination itself.
-    pub contact_name: Option<Name>,
-    /// The message, without secrets; `None` if it does not fit into the response.
-    pub rendered: Option<Value>,
-    pub size_bytes: usize,
-    /// Maximum size accepted by the provider, in bytes.
-    pub limit_bytes: Option<usize>,
-    pub warnings: Vec<String>,
-}
-
-#[derive(Debug, Clone)]
-pub struct Previews {
-    pub rendered: Vec<Preview>,
-    /// Human-readable problems of the rule's message, and warnings about its triggers.
-    pub warnings: Vec<String>,
-    pub reaches: Vec<ReachedReceiver>,
-}
 
 #[derive(Debug, Clone)]
 pub struct Installation {
@@ -72,7 +51,7 @@ impl Rules {
         &self,
         draft: v1::PreviewRuleRequest,
         installation: &Installation,
-    ) -> Result<Previews, Error> {
+    ) -> Result<v1::PreviewRuleResponse, Error> {
         let mut violations = Violations::default();
         if !draft.name.is_empty() {
             violations.name(&draft.name, false);
@@ -134,8 +113,9 @@ impl Rules {
         };
         let policy = policy.map(|it| it.value.name);
         let receivers = (&*rule.destination_names, policy.as_ref());
-        let reaches = reach::receivers_of_rule(&self.store, receivers, self.clock.now_ms()).await?;
-        let receivers = self.receivers(destinations, &reaches).await?;
+        let reached = reach::receivers_of_rule(&self.store, receivers, self.clock.now_ms()).await?;
+        let receivers = self.receivers(destinations, &reached).await?;
+        let reaches = reached.iter().map(|it| it.to_wire(&rule.name)).collect();
         let trigger = triggers.into_iter().next().map(|stored| stored.value);
         let group = group.map(|it| message::sample::sample_group(&it, &occurrence));
         let mut left_bytes = SHOWN_BYTES_MAX;
@@ -187,8 +167,8 @@ impl Rules {
             let receiver = (name, contact_name);
             previews.push(into_preview(rendered, receiver, &mut left_bytes));
         }
-        Ok(Previews {
-            rendered: previews,
+        Ok(v1::PreviewRuleResponse {
+            previews,
             warnings,
             reaches,
         })
@@ -264,7 +244,7 @@ fn into_preview(
     mut message: RenderedView,
     (destination_name, contact_name): (Name, Option<Name>),
     left_bytes: &mut usize,
-) -> Preview {
+) -> v1::RulePreview {
     let size_bytes = message.size_bytes;
     let fits = size_bytes <= *left_bytes;
     if fits {
@@ -273,12 +253,12 @@ fn into_preview(
         let reason = "message omitted: earlier ones fill the response";
         message.warnings.push(reason.into());
     }
-    Preview {
-        destination_name,
-        contact_name,
-        rendered: fits.then_some(message.shown),
-        size_bytes,
-        limit_bytes: message.limit_bytes,
+    v1::RulePreview {
+        destination_name: destination_name.to_string(),
+        contact_name: contact_name.map(|it| it.to_string()).unwrap_or_default(),
+        rendered: fits.then(|| json::object(message.shown)),
+        size_bytes: Some(to_i32(size_bytes)),
+        limit_bytes: message.limit_bytes.map(to_i32),
         warnings: message.warnings,
     }
 }

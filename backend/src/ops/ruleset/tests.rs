@@ -8,7 +8,7 @@ use crate::{
 
 #[tokio::test]
 async fn edit_is_in_effect_after_refresh() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let ruleset = Ruleset::load(store.clone()).await.unwrap();
     let occurrence = samples::occurrence();
     assert!(
@@ -36,7 +36,7 @@ async fn edit_is_in_effect_after_refresh() {
 
 #[tokio::test]
 async fn rule_matches_once_and_only_if_enabled() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let mut off = samples::rule("off", &[DISK_TRIGGER], &["hook"]);
     off.enabled = false;
     let both = samples::rule("on", &["nothing", DISK_TRIGGER, "everything"], &["hook"]);

@@ -3,6 +3,7 @@
 use std::{
     cell::{Cell, RefCell},
     env,
+    ops::{Deref, DerefMut},
     process::Command,
     rc::Rc,
     sync::Arc,
@@ -13,7 +14,7 @@ use tokio_util::sync::DropGuard;
 
 use super::START_MS;
 use crate::{
-    clock::{Clock as _, ManualClock},
+    clock::{Clock, ManualClock},
     domain::{IncomingEvent, Rule},
     ops::{
         decision_context::DecisionContext, intake::Intake, review::Reviewer, samples,
@@ -72,12 +73,41 @@ impl Node {
 }
 
 /// A service, and the operations that tests perform on it.
-pub(crate) struct World {
+///
+/// `T` is the part of the service that only the tests of one module call; a world derefs to it.
+pub(crate) struct World<T = ()> {
     pub(crate) store: Store,
     pub(crate) clock: Arc<ManualClock>,
+    pub(crate) part: T,
     life: Life,
     nodes: RefCell<Vec<Rc<Node>>>,
     turns: Cell<u32>,
+}
+
+impl<T> Deref for World<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.part
+    }
+}
+
+impl<T> DerefMut for World<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.part
+    }
+}
+
+/// Returns a store and a clock, without a running service.
+pub(crate) fn at_rest() -> World {
+    World {
+        store: Store::in_memory(),
+        clock: Arc::new(ManualClock::starting_at(START_MS)),
+        part: (),
+        life: Life::of_tests(),
+        nodes: RefCell::default(),
+        turns: Cell::new(0),
+    }
 }
 
 impl World {
@@ -94,15 +124,35 @@ impl World {
     }
 
     pub(crate) async fn on(store: Store) -> Self {
+        Self::with_clock(store, Arc::new(ManualClock::starting_at(START_MS))).await
+    }
+
+    /// Returns a service that shares a clock with another one.
+    pub(crate) async fn with_clock(store: Store, clock: Arc<ManualClock>) -> Self {
         let world = Self {
             store,
-            clock: Arc::new(ManualClock::starting_at(START_MS)),
-            life: Life::of_tests(),
-            nodes: RefCell::default(),
-            turns: Cell::new(0),
+            clock,
+            ..at_rest()
         };
         world.begin_anew().await;
         world
+    }
+
+    pub(crate) fn with<T>(self, part: T) -> World<T> {
+        World {
+            store: self.store,
+            clock: self.clock,
+            part,
+            life: self.life,
+            nodes: self.nodes,
+            turns: self.turns,
+        }
+    }
+}
+
+impl<T> World<T> {
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock) as _
     }
 
     async fn begin_anew(&self) {

@@ -60,7 +60,7 @@ async fn feed_events_are_stable_from_day_to_day() {
     ];
     for (rrule, turns) in table {
         let (store, clock) = (
-            samples::store(),
+            Store::in_memory(),
             Arc::new(ManualClock::starting_at(START_MS)),
         );
         let schedule = rotating(rrule, turns);

@@ -24,7 +24,7 @@ fn item(
 
 /// Returns a store with a rule that sends updates.
 async fn paging() -> Store {
-    let store = samples::store();
+    let store = Store::in_memory();
     let with_updates = Rule {
         send_updates: true,
         ..rule("page", &[DISK_TRIGGER], &["hook"])
@@ -35,7 +35,7 @@ async fn paging() -> Store {
 
 #[tokio::test]
 async fn items_apply_in_order_and_unknown_ones_fail_separately() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
@@ -169,7 +169,7 @@ async fn status_change_notifies_in_the_same_commit() {
 
 #[tokio::test]
 async fn acknowledgement_repeated_after_a_reopening_changes_nothing() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
@@ -195,7 +195,7 @@ async fn acknowledgement_repeated_after_a_reopening_changes_nothing() {
 
 #[tokio::test]
 async fn loop_guard_stop_on_operator_change_is_reported() {
-    let store = samples::store();
+    let store = Store::in_memory();
     samples::save_rule(&store, &rule("loop", &[DISK_TRIGGER], &["event"])).await;
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -220,7 +220,7 @@ async fn loop_guard_stop_on_operator_change_is_reported() {
 
 #[tokio::test]
 async fn event_has_one_open_occurrence_at_a_time() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     let close = IncomingEvent {

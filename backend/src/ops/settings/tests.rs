@@ -48,7 +48,7 @@ fn draft(hours: u32) -> v1::Settings {
 
 #[tokio::test]
 async fn settings_file_applies_at_start_and_changes_are_audited() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let first = start(
         &store,
         &config_with(&[("delivery.retention", retention_of(5))]),
@@ -89,7 +89,7 @@ async fn settings_file_applies_at_start_and_changes_are_audited() {
 
 #[tokio::test]
 async fn settings_from_the_file_cannot_be_changed_by_a_call() {
-    let store = samples::store();
+    let store = Store::in_memory();
     start(
         &store,
         &config_with(&[("delivery.retention", retention_of(5))]),
@@ -114,7 +114,7 @@ async fn settings_from_the_file_cannot_be_changed_by_a_call() {
 
 #[tokio::test]
 async fn invalid_values_are_refused_by_field() {
-    let store = samples::store();
+    let store = Store::in_memory();
     start(&store, &config_with(&[])).await;
     let negative = prost_types::Duration {
         seconds: -1,
@@ -157,7 +157,7 @@ async fn invalid_values_are_refused_by_field() {
 
 #[tokio::test]
 async fn change_that_breaks_an_including_template_is_rejected() {
-    let store = samples::store();
+    let store = Store::in_memory();
     start(&store, &config_with(&[])).await;
     let all = settings(&store);
     let templates = |pairs: &[(&str, &str)]| v1::Settings {
@@ -217,7 +217,7 @@ async fn change_that_breaks_an_including_template_is_rejected() {
 
 #[tokio::test]
 async fn node_reports_differing_file_settings_until_resolved() {
-    let store = samples::store();
+    let store = Store::in_memory();
     start(&store, &config_with(&[])).await;
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
@@ -251,7 +251,7 @@ async fn node_reports_differing_file_settings_until_resolved() {
 
 #[tokio::test]
 async fn quiet_mode_persists_across_edits_and_restarts() {
-    let store = samples::store();
+    let store = Store::in_memory();
     start(
         &store,
         &config_with(&[("delivery.retention", retention_of(5))]),

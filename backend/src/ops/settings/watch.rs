@@ -72,10 +72,7 @@ impl SettingsWatch {
                 }
             }
         };
-        tokio::select! {
-            () = work => {}
-            () = shutdown.cancelled() => {}
-        }
+        shutdown.run_until_cancelled(work).await;
     }
 
     /// Compares the settings and reports changed differences.

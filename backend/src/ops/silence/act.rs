@@ -186,8 +186,9 @@ impl SilenceOperations {
         let mut preview = self.count_covered(&silence).await?;
         let loaded = load_silence(&silence)?;
         let (store, clock) = (&self.deciding.store, &*self.deciding.clock);
-        preview.messages = preview::silenced_messages(store, clock, &loaded).await?;
-        preview.stopped_early |= preview.messages.stopped_early;
+        let (messages, is_cut) = preview::silenced_messages(store, clock, &loaded).await?;
+        preview.messages = messages;
+        preview.stopped_early |= is_cut;
         preview.too_broad = breadth::breadth_problem(silence.query.as_ref(), &preview);
         preview.warnings = warnings;
         preview.query.clone_from(&silence.query);

@@ -1,5 +1,7 @@
 //! Previews of silences: events covered now, and recent messages that would have been held.
 
+use bellwether_proto::v1;
+
 use crate::{
     clock::Clock,
     decide::{LoadedSilence, Snapshot},
@@ -24,7 +26,7 @@ pub struct SilencePreview {
     /// The first events that the silence would cover, most recently seen first.
     pub covered: Vec<Occurrence>,
     pub pending_count: usize,
-    pub messages: HeldMessages,
+    pub messages: v1::SilencedMessages,
     pub too_broad: Option<String>,
     pub warnings: Vec<String>,
     pub stopped_early: bool,

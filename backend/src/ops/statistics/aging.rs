@@ -6,13 +6,14 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, to_millis},
+    clock::Clock,
     domain::{
         counter::{HOUR_MINUTES, Period, minute_number},
         noise::{NoiseBy, day_number},
     },
-    error::{Error, log_failure},
+    error::Error,
     limits::{COUNTER_HOURS, COUNTER_MINUTES, NOISE_DAYS},
+    ops::repeat::repeat_until_shutdown,
     store::{EngineError, Lane, Store, record::counters::StoredCounter},
 };
 
@@ -30,19 +31,15 @@ impl CounterAging {
     }
 
     pub async fn run(self, shutdown: CancellationToken) {
-        let work = async {
-            loop {
-                let next_ms = self.clock.now_ms().saturating_add(to_millis(INTERVAL));
-                if let Err(error) = self.age_counters().await {
-                    log_failure("failed to delete old counters", &error);
-                }
-                self.clock.wait_until(next_ms).await;
-            }
-        };
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = work => {}
-        }
+        let clock = Arc::clone(&self.clock);
+        repeat_until_shutdown(
+            self,
+            (&*clock, INTERVAL),
+            shutdown,
+            "failed to delete old counters",
+            |it| Box::pin(it.age_counters()),
+        )
+        .await;
     }
 
     pub async fn age_counters(&self) -> Result<(), Error> {
@@ -97,7 +94,7 @@ mod tests {
             Severity,
             counter::{Numbers, Subject},
         },
-        ops::samples::{self, START_MS},
+        ops::samples::START_MS,
     };
 
     async fn read_all(store: &Store) -> Vec<(Period, i64)> {
@@ -117,7 +114,7 @@ mod tests {
 
     #[tokio::test]
     async fn minute_counters_roll_up_to_hours_and_expire() {
-        let store = samples::store();
+        let store = Store::in_memory();
         let clock = Arc::new(ManualClock::starting_at(START_MS));
         let aging = CounterAging::new(store.clone(), Arc::clone(&clock) as _);
         for minute in 0..180 {

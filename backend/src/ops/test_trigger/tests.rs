@@ -11,7 +11,7 @@ use crate::{
 const STORED: u32 = 5_000;
 
 async fn run() -> TestRun {
-    let store = samples::store();
+    let store = Store::in_memory();
     let mut changes = store.new_changes();
     for number in 0..STORED {
         let at_ms = START_MS - i64::from(number);

@@ -16,45 +16,40 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    clock::{Clock, ManualClock},
     domain::Role,
     ops::{
         audit::AuditLog,
         client::{ClientDraft, Clients, Keys},
         page::PageRequest,
+        samples::{START_MS, world},
     },
     scan::ScanService,
-    store::{Sealer, Store, engine::memory::MemoryEngine},
 };
 
 const GET_RULE: &str = "/bellwether.v1.RuleService/GetRule";
 const CREATE_RULE: &str = "/bellwether.v1.RuleService/CreateRule";
 const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
-const START_MS: i64 = 1_700_000_000_000;
 
-struct World {
-    clock: Arc<ManualClock>,
-    clients: Clients,
-    keys: Arc<Keys>,
+type World = world::World<Access>;
+
+/// The guard of a service and the keys that it accepts.
+pub(in crate::rpc) struct Access {
+    pub(in crate::rpc) clients: Clients,
+    pub(in crate::rpc) keys: Arc<Keys>,
     audit: Arc<AuditLog>,
 }
 
-impl World {
-    async fn new() -> Self {
-        let engine = Arc::new(MemoryEngine::new());
-        let store = Store::new(engine, Arc::new(Sealer::with_random_key()));
-        let clock = Arc::new(ManualClock::starting_at(START_MS));
-        let keys = Keys::open(store.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
-        let audit = AuditLog::new(store.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
+impl Access {
+    pub(in crate::rpc) async fn open(world: &world::World) -> Self {
+        let keys = Keys::open(world.store.clone(), world.clock());
         Self {
             keys: Arc::new(keys.await.unwrap()),
-            audit: Arc::new(audit),
-            clients: Clients::new(store, Arc::clone(&clock) as Arc<dyn Clock>),
-            clock,
+            audit: Arc::new(AuditLog::new(world.store.clone(), world.clock())),
+            clients: Clients::new(world.store.clone(), world.clock()),
         }
     }
 
-    fn guard(&self) -> CallGuard {
+    pub(in crate::rpc) fn guard(&self) -> CallGuard {
         CallGuard::new(
             Arc::clone(&self.keys),
             Arc::new(Refusals::new(drop)),
@@ -63,13 +58,21 @@ impl World {
         )
     }
 
-    async fn key(&self, name: &str, role: Role) -> String {
+    pub(in crate::rpc) async fn key(&self, name: &str, role: Role) -> String {
         let (_, key) = self
             .clients
             .create(&ClientDraft::new(name, role))
             .await
             .unwrap();
         key.reveal().to_owned()
+    }
+}
+
+impl World {
+    async fn new() -> Self {
+        let world = world::at_rest();
+        let access = Access::open(&world).await;
+        world.with(access)
     }
 
     /// Makes a call with these headers through the guard. Returns the caller that the service

@@ -54,29 +54,21 @@ pub fn list(
         end_ms: request.end.as_ref().map(time::to_millis),
         without_clients: !is_admin,
     };
-    let page = PageRequest {
-        size: request.page_size,
-        token: request.page_token,
-    };
-    Ok((filter, page))
+    Ok((
+        filter,
+        PageRequest::new(request.page_size, request.page_token),
+    ))
 }
 
 impl FromDomain<AuditEntry> for v1::AuditEntry {
     fn from_domain(entry: AuditEntry) -> Self {
-        let action = match entry.action {
-            AuditAction::Created => Action::Created,
-            AuditAction::Updated => Action::Updated,
-            AuditAction::Deleted => Action::Deleted,
-            AuditAction::Read => Action::Read,
-            AuditAction::Refused => Action::Refused,
-        };
         Self {
             number: entry.number,
             time: Some(time::timestamp(entry.time_ms)),
             client_name: entry.client,
             address: entry.address.map_or_else(String::new, |it| it.to_string()),
             method: entry.method,
-            action: action.into(),
+            action: entry.action as i32,
             kind: entry.kind,
             names: entry.names,
             count: entry.count,

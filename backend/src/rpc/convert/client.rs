@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-pub fn role(wire: i32) -> Option<Role> {
+fn role(wire: i32) -> Option<Role> {
     match v1::Role::try_from(wire).ok()? {
         v1::Role::Unspecified => None,
         v1::Role::Ingest => Some(Role::Ingest),
@@ -62,23 +62,11 @@ fn rates(requests_per_second: u32, events_per_second: u32) -> Rates {
     }
 }
 
-impl FromDomain<Role> for v1::Role {
-    fn from_domain(role: Role) -> Self {
-        match role {
-            Role::Ingest => Self::Ingest,
-            Role::Viewer => Self::Viewer,
-            Role::Operator => Self::Operator,
-            Role::Editor => Self::Editor,
-            Role::Admin => Self::Admin,
-        }
-    }
-}
-
 impl FromDomain<Client> for v1::Client {
     fn from_domain(client: Client) -> Self {
         Self {
             name: client.name.to_string(),
-            role: v1::Role::from_domain(client.role).into(),
+            role: client.role as i32,
             create_time: Some(timestamp(client.create_ms)),
             last_used_time: client.last_used_ms.map(timestamp),
             requests_per_second: client.rates.requests_per_second.unwrap_or(0),

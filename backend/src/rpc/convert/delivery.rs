@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     domain::{
-        Attempt, Delivery, DeliveryState, DigestId, EventId, GroupId, Outcome, RecordId,
+        Attempt, Delivery, DigestId, EventId, GroupId, RecordId,
         delivery::{Request, Response},
         destination::KeptValue,
     },
@@ -64,7 +64,7 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: WaitReason)
             .unwrap_or_default(),
         group_id: group_id.unwrap_or_default(),
         occurrence_id: occurrence_id.unwrap_or_default(),
-        state: state(delivery.state).into(),
+        state: delivery.state.number().into(),
         test: Some(delivery.test),
         attempts: attempts.into_iter().map(attempt).collect(),
         next_attempt_time: waiting.next_ms.map(timestamp),
@@ -114,19 +114,6 @@ fn kept_value(kept: KeptValue) -> (String, String) {
     (kept.name, text)
 }
 
-pub fn state(state: DeliveryState) -> v1::delivery::State {
-    match state {
-        DeliveryState::Pending { .. } => v1::delivery::State::Pending,
-        DeliveryState::Leased { .. } => v1::delivery::State::Leased,
-        DeliveryState::Retry { .. } => v1::delivery::State::Retry,
-        DeliveryState::Delivered => v1::delivery::State::Delivered,
-        DeliveryState::Dead => v1::delivery::State::Dead,
-        DeliveryState::Cancelled => v1::delivery::State::Cancelled,
-        DeliveryState::Folded => v1::delivery::State::Folded,
-        DeliveryState::Shadowed => v1::delivery::State::Shadowed,
-    }
-}
-
 pub fn counts(tally: DeliveryTally) -> v1::DeliveryCounts {
     v1::DeliveryCounts {
         waiting_count: Some(to_i32(tally.waiting)),
@@ -146,10 +133,7 @@ fn attempt(attempt: Attempt) -> v1::Attempt {
         number: attempt.number.try_into().unwrap_or(i32::MAX),
         start_time: Some(timestamp(attempt.start_ms)),
         duration: attempt.duration.map(duration),
-        outcome: attempt
-            .outcome
-            .map_or(v1::Outcome::Unspecified, outcome)
-            .into(),
+        outcome: attempt.outcome.map_or(0, |it| it as i32),
         explanation: attempt.explanation,
         request: attempt.transcript.request.map(request),
         response: attempt.transcript.response.map(response),
@@ -203,10 +187,7 @@ fn sent_test(sent: SentTest) -> v1::TestDestinationResponse {
     v1::TestDestinationResponse {
         lasting_effect: String::new(),
         closing: None,
-        outcome: attempt
-            .outcome
-            .map_or(v1::Outcome::Unspecified, outcome)
-            .into(),
+        outcome: attempt.outcome.map_or(0, |it| it as i32),
         explanation: attempt.explanation,
         duration: attempt.duration.map(duration),
         request: attempt.transcript.request.map(request),
@@ -234,16 +215,6 @@ pub fn render_response(
         limit_bytes: rendered.limit_bytes.map(bytes),
         lasting_effect: rendered.lasting_effect,
         route,
-    }
-}
-
-pub fn outcome(outcome: Outcome) -> v1::Outcome {
-    match outcome {
-        Outcome::Delivered => v1::Outcome::Delivered,
-        Outcome::Rejected => v1::Outcome::Rejected,
-        Outcome::Unreachable => v1::Outcome::Unreachable,
-        Outcome::Blocked => v1::Outcome::Blocked,
-        Outcome::Unknown => v1::Outcome::Unknown,
     }
 }
 
@@ -285,11 +256,10 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
     if !violations.is_empty() {
         return Err(Error::Invalid(violations));
     }
-    let page = PageRequest {
-        size: request.page_size,
-        token: request.page_token,
-    };
-    Ok((filter, page))
+    Ok((
+        filter,
+        PageRequest::new(request.page_size, request.page_token),
+    ))
 }
 
 /// Converts a filter without its text. Violations are added with `prefix` before the fields.

@@ -2,18 +2,13 @@
 
 use bellwether_proto::v1;
 
-use super::{
-    delivery::outcome,
-    event::{to_i64, wire_value},
-    hold::holds,
-    list::to_i32,
-};
+use super::{event::wire_value, list::to_i32};
 use crate::{
     domain::{Attempt, DeliveryState, HoldChange, HoldOutcome},
     matching::ClauseEvaluation,
-    ops::explain::{
-        DefinitionVersion, Gate, HistoryItem, Judgement, JudgementBasis, Notification, Reason,
-        RuleExplanation, SentDelivery, TriggerExplanation, describe,
+    ops::{
+        explain::{Judgement, Reason, RuleExplanation, SentDelivery, TriggerExplanation, describe},
+        wire::holds,
     },
 };
 
@@ -33,28 +28,13 @@ pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
         deleted: Some(rule.deleted),
         deleted_time: rule.deleted_ms,
         others: rule.others.into_iter().map(judgement).collect(),
-        notifications: rule.notifications.into_iter().map(notification).collect(),
+        notifications: rule.notifications,
         holds: holds(&rule.held_by),
         skipped_reason: rule.skipped_reason.unwrap_or_default(),
         next: next.into_iter().collect(),
         hold_steps: rule.hold_changes.iter().map(hold_step).collect(),
         reason_detail: main.reason_detail,
     }
-}
-
-pub fn timeline(items: Vec<HistoryItem>) -> Vec<v1::TimelineEntry> {
-    let one = |it: HistoryItem| v1::TimelineEntry {
-        time: it.at_ms,
-        kind: it.kind.into(),
-        text: it.text,
-        rule_name: it
-            .rule_name
-            .map(|name| name.to_string())
-            .unwrap_or_default(),
-        delivery_id: it.delivery.map(|id| id.to_string()).unwrap_or_default(),
-        author: it.author.map(|name| name.to_string()).unwrap_or_default(),
-    };
-    items.into_iter().map(one).collect()
 }
 
 fn reason(reason: Reason) -> v1::DecisionReason {
@@ -105,32 +85,17 @@ fn hold_step(change: &HoldChange) -> v1::HoldStep {
 }
 
 fn judgement(judgement: Judgement) -> v1::RuleJudgement {
-    let basis = match judgement.basis {
-        JudgementBasis::Notification => v1::DecisionBasis::Notification,
-        JudgementBasis::LastDecision => v1::DecisionBasis::Last,
-        JudgementBasis::EarlierDecision => v1::DecisionBasis::Earlier,
-        JudgementBasis::Now => v1::DecisionBasis::Now,
-    };
     let text = judgement.reason_text();
     let triggers = judgement.triggers.into_iter();
     v1::RuleJudgement {
-        basis: basis.into(),
+        basis: judgement.basis.into(),
         time: judgement.at_ms,
         notifies: Some(judgement.notifies),
         reason: text,
-        definition: judgement.definition.map(definition),
+        definition: judgement.definition,
         triggers: triggers.map(trigger_explanation).collect(),
-        gates: judgement.gates.into_iter().map(gate).collect(),
+        gates: judgement.gates,
         reason_detail: Some(reason(judgement.reason)),
-    }
-}
-
-fn definition(definition: DefinitionVersion) -> v1::Definition {
-    v1::Definition {
-        revision: to_i64(definition.revision),
-        since: definition.since_ms,
-        until: definition.until_ms,
-        deleted: definition.deleted,
     }
 }
 
@@ -140,7 +105,7 @@ fn trigger_explanation(trigger: TriggerExplanation) -> v1::TriggerExplanation {
         trigger_name: trigger.trigger_name.to_string(),
         matched: Some(verdict.unwrap_or(false)),
         clause: trigger.query.map(clause_explanation),
-        definition: trigger.definition.map(definition),
+        definition: trigger.definition,
         unknown: verdict.is_none(),
     }
 }
@@ -154,25 +119,6 @@ fn clause_explanation(clause: ClauseEvaluation) -> v1::ClauseExplanation {
         result: Some(clause.result),
         clauses: clause.clauses.into_iter().map(clause_explanation).collect(),
         unknown: clause.unknown,
-    }
-}
-
-fn gate(gate: Gate) -> v1::Gate {
-    v1::Gate {
-        name: gate.name.into(),
-        passed: Some(gate.passed),
-        detail: gate.detail,
-    }
-}
-
-fn notification(notification: Notification) -> v1::ExplainedNotification {
-    let trigger = notification.trigger_name;
-    let deliveries = notification.deliveries.into_iter();
-    v1::ExplainedNotification {
-        time: notification.at_ms,
-        clear: Some(notification.clear),
-        trigger_name: trigger.map(|it| it.to_string()).unwrap_or_default(),
-        delivery_ids: deliveries.map(|id| id.to_string()).collect(),
     }
 }
 
@@ -221,7 +167,7 @@ fn attempt(attempt: Attempt) -> v1::ExplainedAttempt {
     v1::ExplainedAttempt {
         number: to_i32(attempt.number as usize),
         start_time: attempt.start_ms,
-        outcome: attempt.outcome.map_or(0, |it| outcome(it).into()),
+        outcome: attempt.outcome.map_or(0, |it| it as i32),
         explanation: attempt.explanation,
     }
 }

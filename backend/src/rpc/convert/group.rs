@@ -45,18 +45,14 @@ pub fn list(request: v1::ListGroupsRequest) -> Result<(Filter, PageRequest), Err
         rule_names: request.rule_names,
         is_open: (open != over).then_some(open),
     };
-    let page = PageRequest {
-        size: request.page_size,
-        token: request.page_token,
-    };
-    Ok((filter, page))
+    Ok((
+        filter,
+        PageRequest::new(request.page_size, request.page_token),
+    ))
 }
 
 pub fn group_request(request: v1::GetGroupRequest) -> Result<(RecordId, PageRequest), Error> {
-    let page = PageRequest {
-        size: request.page_size,
-        token: request.page_token,
-    };
+    let page = PageRequest::new(request.page_size, request.page_token);
     Ok((id(&request.id)?, page))
 }
 

@@ -37,11 +37,10 @@ pub fn list(request: v1::ListObligationsRequest) -> Result<(ObligationFilter, Pa
         destination_names: request.destination_names,
         event,
     };
-    let page = PageRequest {
-        size: request.page_size,
-        token: request.page_token,
-    };
-    Ok((filter, page))
+    Ok((
+        filter,
+        PageRequest::new(request.page_size, request.page_token),
+    ))
 }
 
 pub fn obligation(obligation: Obligation) -> v1::Obligation {

@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1::{self, HoldKind, pending::Kind as WireKind};
 
-use super::{delivery::NO_EVENT_ID, hold::holds, time};
+use super::{delivery::NO_EVENT_ID, time};
 use crate::{
     domain::{Delivery, EventId, Name, Occurrence, OccurrenceId, Pending},
     error::{Error, Violation},
@@ -11,6 +11,7 @@ use crate::{
         edit::OccurrenceTarget,
         page::PageRequest,
         pending::{Filter, HeldMessage, Kind},
+        wire::holds,
     },
 };
 
@@ -47,11 +48,10 @@ pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Er
         event,
         before_ms: request.before.map(|it| time::to_millis(&it)),
     };
-    let page = PageRequest {
-        size: request.page_size,
-        token: request.page_token,
-    };
-    Ok((filter, page))
+    Ok((
+        filter,
+        PageRequest::new(request.page_size, request.page_token),
+    ))
 }
 
 pub fn target(request: &v1::ReleasePendingRequest) -> Result<OccurrenceTarget, Error> {

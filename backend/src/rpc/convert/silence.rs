@@ -15,7 +15,6 @@ use crate::{
     ops::{
         etag::compute_etag,
         page::PageRequest,
-        recent_messages::HeldMessages,
         silence::{Extension, SilenceFilter, SilencePreview, SilenceView, silence_event_id},
         wire::FromDomain,
     },
@@ -83,11 +82,6 @@ impl FromDomain<Silence> for v1::Silence {
 impl From<SilenceView> for v1::Silence {
     fn from(view: SilenceView) -> Self {
         let silence = view.silence;
-        let state = match view.state {
-            SilenceState::Scheduled => v1::silence::State::Scheduled,
-            SilenceState::Active => v1::silence::State::Active,
-            SilenceState::Expired => v1::silence::State::Expired,
-        };
         let begins = Some(timestamp(silence.start_ms));
         let has_begun = view.state != SilenceState::Scheduled || silence.calendar.is_some();
         let ends = silence.ends_ms().map(timestamp);
@@ -121,7 +115,7 @@ impl From<SilenceView> for v1::Silence {
                 .from_event
                 .map(|it| it.to_string())
                 .unwrap_or_default(),
-            state: state.into(),
+            state: view.state as i32,
             started_time: begins.filter(|_| has_begun),
             ends_time: view.ends_ms.map(timestamp),
             next_start_time: view.begins_ms.map(timestamp),
@@ -147,18 +141,6 @@ fn comment(comment: Comment) -> v1::SilenceComment {
     }
 }
 
-pub fn held_messages(messages: HeldMessages) -> v1::SilencedMessages {
-    let by_rule = messages.by_rule.into_iter().map(|it| v1::RuleMessages {
-        rule_name: it.rule_name,
-        message_count: to_i32(it.messages),
-    });
-    v1::SilencedMessages {
-        days: to_i32(usize::try_from(messages.days).unwrap_or_default()),
-        message_count: Some(to_i32(messages.count)),
-        by_rule: by_rule.collect(),
-    }
-}
-
 pub fn preview(preview: SilencePreview) -> v1::PreviewSilenceResponse {
     let warnings = preview.too_broad.iter().cloned();
     v1::PreviewSilenceResponse {
@@ -170,7 +152,7 @@ pub fn preview(preview: SilencePreview) -> v1::PreviewSilenceResponse {
             .map(event::event_with_one_occurrence)
             .collect(),
         pending_count: Some(to_i32(preview.pending_count)),
-        last_days: Some(held_messages(preview.messages)),
+        last_days: Some(preview.messages),
         too_broad: preview.too_broad.is_some(),
         warnings: warnings.chain(preview.warnings).collect(),
         stopped_early: preview.stopped_early,

@@ -401,8 +401,8 @@ async fn ended_pause_is_still_explained() {
             timestamp_ms: world.now_ms(),
             ..samples::event("")
         };
-        let said = world.intake.submit_internal(notice, Vec::new());
-        said.await.unwrap();
+        let intake = &world.node().intake;
+        intake.submit_internal(notice, Vec::new()).await.unwrap();
     };
     let still = world.explained().await;
     assert_eq!(failed(&still.gates), ["destination paused"]);

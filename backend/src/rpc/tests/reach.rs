@@ -12,7 +12,7 @@ async fn world() -> World {
     for name in ["log", "phone", "mail", "last", "unused"] {
         world.create_destination(destination(name)).await.unwrap();
     }
-    let (store, clock) = (&world.store, || Arc::clone(&world.clock) as Arc<dyn Clock>);
+    let (store, clock) = (&world.store, || world.clock());
     for (name, destination) in [("ana", "phone"), ("ben", "mail"), ("idle", "mail")] {
         let contact = v1::Contact {
             name: name.into(),
@@ -115,8 +115,7 @@ async fn destination_and_contact_list_the_rules_that_reach_them() {
         let rows = reached_by.iter().map(|it| (&*it.rule_name, row(it)));
         assert_eq!(rows.collect::<Vec<_>>(), Vec::from_iter(expected), "{name}");
     }
-    let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-    let contacts = Contacts::new(world.store.clone(), clock);
+    let contacts = Contacts::new(world.store.clone(), world.clock());
     for (name, expected) in [("ana", 1), ("ben", 1), ("idle", 0)] {
         let reached_by = contacts.get(name).await.unwrap().reached_by;
         assert_eq!(reached_by.len(), expected, "{name}");

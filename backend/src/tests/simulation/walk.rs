@@ -73,7 +73,7 @@ fn rule_of(number: usize, of: &model::Rule, revision: u64) -> Rule {
 
 impl Walk {
     async fn begin(seed: u64) -> Self {
-        let store = samples::store();
+        let store = Store::in_memory();
         let settings = SharedSettings {
             together_from: 0,
             ..SharedSettings::without_expiry()

@@ -14,7 +14,7 @@ use super::{OpenError, open, open_read_only, replace_file};
 use crate::{
     domain::{
         DeliverySettings, Destination, DestinationKind, IntakeMapping, Name, RecordId, Secret,
-        destination::{Header, HeaderValue, Webhook, WebhookMethod},
+        destination::{Header, HeaderValue, Webhook},
     },
     engine::{Action, Change, ChangeSet, DiskShare, EngineError, Expect, Kind, Lane},
     location::Location,
@@ -49,23 +49,13 @@ fn webhook(token: &str, signing: &str) -> Destination {
         description: String::new(),
         tags: Vec::new(),
         kind: DestinationKind::Webhook(Webhook {
-            secret_url: Secret::default(),
-            auth: None,
-            on_clear: None,
-            on_update: None,
-            keep: BTreeMap::new(),
-            values: BTreeMap::new(),
-            expect: None,
-            compress: false,
-            test_effect: String::new(),
             url: "https://example.com".into(),
-            method: WebhookMethod::Post,
             headers: vec![Header {
                 name: "authorization".into(),
                 value: HeaderValue::Secret(Secret::new(token)),
             }],
-            payload: String::new(),
             signing_secret: Secret::new(signing),
+            ..Webhook::default()
         }),
         delivery: DeliverySettings::default(),
         revision: 1,

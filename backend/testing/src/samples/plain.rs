@@ -6,9 +6,9 @@ use crate::{
     decide::NO_ENRICHMENTS,
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Literal, Name,
-        Occurrence, Query, RecordId, Report, Rule, Secret, Severity, SharedSettings,
-        TemplateLanguage, Trigger,
-        destination::{EventTemplates, Webhook, WebhookMethod},
+        Occurrence, Query, RecordId, Report, Rule, Severity, SharedSettings, TemplateLanguage,
+        Trigger,
+        destination::{EventTemplates, Webhook},
     },
     lifecycle::{Arrival, EventEffect, apply_event},
 };
@@ -128,20 +128,8 @@ pub fn destination(of: &str) -> Destination {
         })
     } else {
         DestinationKind::Webhook(Webhook {
-            secret_url: Secret::default(),
-            auth: None,
-            on_clear: None,
-            on_update: None,
-            keep: BTreeMap::new(),
-            values: BTreeMap::new(),
-            expect: None,
-            compress: false,
-            test_effect: String::new(),
             url: "https://example.org/".into(),
-            method: WebhookMethod::Post,
-            headers: Vec::new(),
-            payload: String::new(),
-            signing_secret: Secret::default(),
+            ..Webhook::default()
         })
     };
     Destination {

@@ -162,7 +162,7 @@ impl SecretLocation<'_> {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Webhook {
     /// An `http` or `https` URL without user information; its path and query may be templates.
     /// Empty if the URL is secret.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt::Debug, fs, path::Path};
 
 use super::*;
-use crate::samples;
+use crate::{domain::HoldKind, samples};
 
 /// Times that do not move when the clock is set, by type.
 const OTHERS: &[(&str, &str)] = &[

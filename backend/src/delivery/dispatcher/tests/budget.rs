@@ -56,7 +56,7 @@ async fn decide(
     clear: bool,
 ) -> Vec<RecordId> {
     let mut ids = Vec::new();
-    let mut changes = world.store().new_changes();
+    let mut changes = world.store.new_changes();
     for number in numbers {
         let id = world.id();
         let content = content(number, severity, clear, to);
@@ -74,13 +74,13 @@ async fn decide(
         });
         ids.push(id);
     }
-    world.store().apply(Lane::Bulk, changes).await.unwrap();
+    world.store.apply(Lane::Bulk, changes).await.unwrap();
     ids
 }
 
 async fn world(reply: Reply) -> (World, Receiver, Destination) {
     let mut world = World::new();
-    world.config.delivery.jitter = 0.0;
+    world.sending.config.delivery.jitter = 0.0;
     let (receiver, _) = switch(reply).await;
     let to = world.destination("hook", receiver.url("/"), SETTINGS).await;
     world.start();
@@ -205,7 +205,7 @@ async fn closing_joins_the_pending_digest_of_its_opening() {
 #[tokio::test]
 async fn closing_waits_for_a_digest_being_retried() {
     let mut world = World::new();
-    world.config.delivery.jitter = 0.0;
+    world.sending.config.delivery.jitter = 0.0;
     let (receiver, reply) = switch(Reply::status(200)).await;
     let to = world.destination("hook", receiver.url("/"), SETTINGS).await;
     world.start();
@@ -239,10 +239,10 @@ async fn folded_deliveries_die_and_are_resent_with_their_digest() {
     let folded = ids[599];
     let digest = world.delivery(folded).await.folding.digest_id().unwrap();
     let key = digest.to_bytes().to_vec();
-    let stored: Stored<Delivery> = world.store().get(key).await.unwrap().unwrap();
+    let stored: Stored<Delivery> = world.store.get(key).await.unwrap().unwrap();
     let key = to.id.to_bytes().to_vec();
-    let window: Stored<BudgetWindow> = world.store().get(key.clone()).await.unwrap().unwrap();
-    let mut changes = world.store().new_changes();
+    let window: Stored<BudgetWindow> = world.store.get(key.clone()).await.unwrap().unwrap();
+    let mut changes = world.store.new_changes();
     changes.update(
         &stored,
         &Delivery {
@@ -259,14 +259,14 @@ async fn folded_deliveries_die_and_are_resent_with_their_digest() {
             ..window.value.clone()
         },
     );
-    world.store().apply(Lane::Admin, changes).await.unwrap();
+    world.store.apply(Lane::Admin, changes).await.unwrap();
     world.start();
     world.live(SECOND).await;
     assert_eq!(
         states(&world, &ids).await,
         [(DELIVERED, 8), (DEAD, 592)].into()
     );
-    let window: Stored<BudgetWindow> = world.store().get(key).await.unwrap().unwrap();
+    let window: Stored<BudgetWindow> = world.store.get(key).await.unwrap().unwrap();
     assert!(window.value.dead.is_empty(), "{:?}", window.value);
     let dead = world.delivery(folded).await;
     assert!(
@@ -303,7 +303,7 @@ async fn rejected_digest_kills_its_folded_deliveries() {
 #[tokio::test]
 async fn recovered_receiver_gets_every_message_once() {
     let mut world = World::new();
-    world.config.delivery.jitter = 0.0;
+    world.sending.config.delivery.jitter = 0.0;
     let (receiver, reply) = switch(Reply::status(503)).await;
     let to = world.destination("hook", receiver.url("/"), SETTINGS).await;
     world.start();
@@ -401,7 +401,7 @@ async fn unreadable_budget_window_holds_no_deliveries() {
     world.live(MINUTE).await;
     world.kill();
     let digest = world.delivery(ids[19]).await.folding.digest_id().unwrap();
-    samples::damage::<BudgetWindow>(world.store(), to.id.to_bytes().into()).await;
+    samples::damage::<BudgetWindow>(&world.store, to.id.to_bytes().into()).await;
     world.start();
     decide(&mut world, &to, 20..40, Severity::Error, false).await;
     world.live(MINUTE).await;

@@ -13,7 +13,7 @@ const HOUR_MS: i64 = 3_600_000;
 
 fn world() -> World {
     let mut world = World::new();
-    world.config.delivery.jitter = 0.0;
+    world.sending.config.delivery.jitter = 0.0;
     world
 }
 
@@ -101,7 +101,7 @@ async fn rate_limit_and_breaker_survive_backward_clock_steps() {
 async fn clock_step_does_not_repeat_an_in_flight_attempt() {
     for by_ms in [-HOUR_MS, HOUR_MS] {
         let mut world = world();
-        world.config.delivery.timeout = Duration::from_secs(2);
+        world.sending.config.delivery.timeout = Duration::from_secs(2);
         let (receiver, reply) = switch(Reply::Hang).await;
         let destination = world
             .destination("hook", receiver.url("/"), DeliverySettings::default())
@@ -136,7 +136,7 @@ async fn manual_retry_after_a_clock_step_is_immediate() {
     // The operator acts before the service notices the clock step.
     world.clock.step(HOUR_MS);
     let clock = world.watch().clock();
-    let deliveries = Deliveries::new(world.store().clone(), clock);
+    let deliveries = Deliveries::new(world.store.clone(), clock);
     deliveries.retry(id).await.unwrap();
     world.watch().apply(&world.store).await.unwrap();
     world.settled().await;

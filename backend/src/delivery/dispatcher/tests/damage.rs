@@ -12,7 +12,12 @@ fn key(id: RecordId) -> Vec<u8> {
 
 /// Returns the service's own events of a kind.
 pub(super) fn reported_notices(world: &World, kind: &str) -> Vec<IncomingEvent> {
-    let events = world.sink.events().into_iter().map(|(event, _)| event);
+    let events = world
+        .sending
+        .sink
+        .events()
+        .into_iter()
+        .map(|(event, _)| event);
     events.filter(|event| event.kind == kind).collect()
 }
 

@@ -42,7 +42,7 @@ async fn live_until(world: &mut World, receiver: &Receiver, requests: usize) {
 #[tokio::test]
 async fn kills_do_not_use_up_attempts() {
     let mut world = World::new();
-    world.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND, 5 * SECOND];
+    world.sending.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND, 5 * SECOND];
     let (receiver, reply) = switch(Reply::Hang).await;
     let destination = world.destination("hook", receiver.url("/"), PATIENT).await;
     let [id] = world.notify(&destination, 1).await.try_into().unwrap();

@@ -226,7 +226,7 @@ async fn waiting_messages_arrive_most_severe_first_after_an_outage() {
 #[tokio::test]
 async fn single_critical_message_is_probed_for_hours_without_using_attempts() {
     let mut world = World::new();
-    world.config.delivery.jitter = 0.0;
+    world.sending.config.delivery.jitter = 0.0;
     let (receiver, reply) = switch(Reply::status(503)).await;
     let settings = DeliverySettings::default();
     let destination = world.destination("hook", receiver.url("/"), settings).await;
@@ -255,7 +255,7 @@ async fn single_critical_message_is_probed_for_hours_without_using_attempts() {
 #[tokio::test]
 async fn message_that_may_have_arrived_is_probed_ten_times_at_most() {
     let mut world = World::new();
-    world.config.delivery.jitter = 0.0;
+    world.sending.config.delivery.jitter = 0.0;
     let receiver = Receiver::start(|_| Reply::Close).await;
     let settings = DeliverySettings::default();
     let destination = world.destination("hook", receiver.url("/"), settings).await;
@@ -289,9 +289,9 @@ async fn message_rejected_in_full_is_sent_in_reduced_form() {
         sample::sample_content(sample::sample_occurrence(START_MS), kind, String::new());
     content.occurrence.body = "x".repeat(5_000);
     let long = Delivery::new(id, (destination.id, "hook".into()), content, START_MS);
-    let mut changes = world.store().new_changes();
+    let mut changes = world.store.new_changes();
     changes.insert(&long);
-    world.store().apply(Lane::Bulk, changes).await.unwrap();
+    world.store.apply(Lane::Bulk, changes).await.unwrap();
     world.start();
     world.settled().await;
     let delivery = world.delivery(id).await;
@@ -322,7 +322,7 @@ async fn dead_severe_message_is_reported_and_marks_destination_failing() {
         let health = world.health(&destination).await.unwrap();
         assert_eq!(health.state, HealthState::Failing);
         assert!(health.last_error.contains("400"), "{health:?}");
-        let events = world.sink.events();
+        let events = world.sending.sink.events();
         let dead = events
             .iter()
             .filter(|it| it.0.name == "dead letters growing");

@@ -11,7 +11,7 @@ use crate::{
 
 /// Returns the events reported since the last call, as name and status.
 fn new_notices(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
-    let events = world.sink.events();
+    let events = world.sending.sink.events();
     let new = events[*seen..].iter();
     let reported = new.map(|(event, _)| (event.name.clone(), event.status.unwrap()));
     let reported = reported.collect();
@@ -21,7 +21,7 @@ fn new_notices(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
 
 /// Stores the occurrence that a reported event opens, as intake does in the service.
 async fn store_opened(world: &mut World, at: usize) {
-    let (event, _) = world.sink.events().swap_remove(at);
+    let (event, _) = world.sending.sink.events().swap_remove(at);
     let arrival = Arrival {
         enrichments: &NO_ENRICHMENTS,
         trace: None,
@@ -73,7 +73,7 @@ async fn dead_letter_report_is_repeated_on_doubling_and_later_closed() {
     }
     world.live(10 * MINUTE).await;
     assert_eq!(new_notices(&world, &mut seen), [grow(), grow()]);
-    let (last, _) = world.sink.events().pop().unwrap();
+    let (last, _) = world.sending.sink.events().pop().unwrap();
     assert!(
         last.summary.starts_with("6 messages to hook"),
         "{}",
@@ -109,7 +109,7 @@ async fn restart_closes_dead_letter_report_of_previous_run() {
 #[tokio::test]
 async fn destination_edited_during_downtime_is_resumed() {
     let mut world = World::new();
-    world.config.delivery.pause_after = Duration::ZERO;
+    world.sending.config.delivery.pause_after = Duration::ZERO;
     let (receiver, reply) = switch(Reply::status(410)).await;
     let destination = world
         .destination("hook", receiver.url("/"), DeliverySettings::default())
@@ -126,14 +126,14 @@ async fn destination_edited_during_downtime_is_resumed() {
     let health = world.health(&destination).await.unwrap();
     assert_eq!(health.state, HealthState::Healthy);
     assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);
-    let last = world.sink.events().pop().unwrap().0;
+    let last = world.sending.sink.events().pop().unwrap().0;
     assert_eq!(last.status, Some(Status::Closed), "{last:?}");
 }
 
 #[tokio::test]
 async fn edit_resumes_a_paused_destination_with_empty_queue() {
     let mut world = World::new();
-    world.config.delivery.pause_after = Duration::ZERO;
+    world.sending.config.delivery.pause_after = Duration::ZERO;
     let (receiver, _) = switch(Reply::status(410)).await;
     let settings = DeliverySettings {
         max_attempts: Some(1),

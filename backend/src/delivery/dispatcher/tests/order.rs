@@ -35,7 +35,7 @@ async fn notify(
 ) -> Vec<RecordId> {
     let now_ms = world.clock.now_ms();
     let mut ids = Vec::new();
-    let mut changes = world.store().new_changes();
+    let mut changes = world.store.new_changes();
     for says in messages {
         let mut occurrence = sample::sample_occurrence(now_ms);
         occurrence.severity = Severity::Warning;
@@ -61,7 +61,7 @@ async fn notify(
         changes.insert(&delivery);
         ids.push(delivery.id);
     }
-    world.store().apply(Lane::Bulk, changes).await.unwrap();
+    world.store.apply(Lane::Bulk, changes).await.unwrap();
     ids
 }
 
@@ -91,7 +91,7 @@ fn last_words(receiver: &Receiver) -> BTreeMap<String, bool> {
 
 fn deliveries(world: &World) -> Deliveries {
     let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-    Deliveries::new(world.store().clone(), clock)
+    Deliveries::new(world.store.clone(), clock)
 }
 
 const THREADS: u32 = 40;
@@ -118,7 +118,7 @@ async fn closing_arrives_last_despite_rejections() {
             let came = tokio::time::timeout(MINUTE, came).await;
             came.expect("the requests arrive");
             world.kill();
-            recover(world.store(), world.clock.as_ref()).await.unwrap();
+            recover(&world.store, world.clock.as_ref()).await.unwrap();
         }
         world.start();
         world.live(240 * MINUTE).await;
@@ -163,7 +163,7 @@ async fn repeat_does_not_wait_for_a_rejected_opening() {
 async fn manually_resent_opening_is_followed_by_its_closing() {
     for in_bulk in [false, true] {
         let mut world = World::new();
-        world.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND];
+        world.sending.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND];
         // The first messages of both threads die.
         let receiver = refusing(|turn| if turn < 2 { 2 } else { 0 }).await;
         let settings = DeliverySettings {
@@ -200,7 +200,8 @@ async fn manually_resent_opening_is_followed_by_its_closing() {
 #[tokio::test]
 async fn manually_resent_message_precedes_a_pending_closing() {
     let mut world = World::new();
-    world.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND, 60 * MINUTE, 60 * MINUTE];
+    world.sending.config.delivery.schedule =
+        vec![Duration::ZERO, 5 * SECOND, 60 * MINUTE, 60 * MINUTE];
     let is_well = Arc::new(Mutex::new(false));
     let well = Arc::clone(&is_well);
     let receiver = Receiver::start(move |request: &ReceivedRequest| {
@@ -260,7 +261,7 @@ async fn closing_finds_its_opening_behind_any_number_of_messages() {
             let closing = notify(&mut world, &hook, 1, &[Says::Closed]).await[0];
             let closing = world.delivery(closing).await;
             let now_ms = world.clock.now_ms();
-            let before = sequencing::find_predecessors(world.store(), &closing)
+            let before = sequencing::find_predecessors(&world.store, &closing)
                 .await
                 .unwrap();
             let what = format!("{others}, {is_same_thread}");
@@ -269,18 +270,18 @@ async fn closing_finds_its_opening_behind_any_number_of_messages() {
             assert_eq!(earlier, Some(*last), "{what}");
             let ended = if is_same_thread { later } else { Vec::new() };
             for id in [&[opening][..], &ended].concat() {
-                let stored = world.store().get::<Delivery>(id.to_bytes().into()).await;
+                let stored = world.store.get::<Delivery>(id.to_bytes().into()).await;
                 let stored = stored.unwrap().unwrap();
-                let mut changes = world.store().new_changes();
+                let mut changes = world.store.new_changes();
                 let delivered = Delivery {
                     state: DeliveryState::Delivered,
                     end_ms: Some(now_ms),
                     ..stored.value.clone()
                 };
                 changes.update(&stored, &delivered);
-                world.store().apply(Lane::Bulk, changes).await.unwrap();
+                world.store.apply(Lane::Bulk, changes).await.unwrap();
             }
-            let before = sequencing::find_predecessors(world.store(), &closing)
+            let before = sequencing::find_predecessors(&world.store, &closing)
                 .await
                 .unwrap();
             assert!(before.earlier.is_none(), "{what}");
@@ -296,19 +297,16 @@ async fn deliveries_of_an_earlier_version_keep_their_order() {
     let settings = DeliverySettings::default();
     let hook = world.destination("hook", receiver.url("/"), settings).await;
     let ids = notify(&mut world, &hook, 1, &[Says::Opened]).await;
-    let stored = world
-        .store()
-        .get::<Delivery>(ids[0].to_bytes().into())
-        .await;
+    let stored = world.store.get::<Delivery>(ids[0].to_bytes().into()).await;
     let stored = stored.unwrap().unwrap();
-    let mut changes = world.store().new_changes();
+    let mut changes = world.store.new_changes();
     let old = Delivery {
         in_thread: false,
         ..stored.value.clone()
     };
     changes.update(&stored, &old);
-    world.store().apply(Lane::Bulk, changes).await.unwrap();
-    record_thread_states(world.store()).await.unwrap();
+    world.store.apply(Lane::Bulk, changes).await.unwrap();
+    record_thread_states(&world.store).await.unwrap();
     notify(&mut world, &hook, 1, &[Says::Closed]).await;
     world.start();
     world.live(240 * MINUTE).await;
@@ -334,7 +332,7 @@ async fn closing_is_sent_as_soon_as_the_preceding_message_ends() {
         End::DestinationDeleted,
     ] {
         let mut world = World::new();
-        world.config.delivery.schedule = vec![Duration::ZERO, 60 * MINUTE];
+        world.sending.config.delivery.schedule = vec![Duration::ZERO, 60 * MINUTE];
         let receiver = refusing(move |turn| match (turn, end) {
             (0, End::Delivered) => 1,
             (0, _) => 9,
@@ -359,9 +357,9 @@ async fn closing_is_sent_as_soon_as_the_preceding_message_ends() {
         assert_eq!(behind(1).await, Some(ids[0]));
         assert_eq!(behind(2).await, Some(ids[1]));
         // No delivery is written or due until the preceding message ends.
-        let head = world.store().engine().log_head().await.unwrap();
+        let head = world.store.engine().log_head().await.unwrap();
         world.live(25 * MINUTE).await;
-        assert_eq!(world.store().engine().log_head().await.unwrap(), head);
+        assert_eq!(world.store.engine().log_head().await.unwrap(), head);
         assert_eq!(world.settled().await, wakes_ms);
         match end {
             End::Delivered | End::Dead => world.live(35 * MINUTE).await,

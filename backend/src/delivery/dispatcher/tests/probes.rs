@@ -162,7 +162,7 @@ async fn resuming_a_failing_destination_flushes_its_queue() {
             world.settled().await;
             assert_eq!(receiver.count(), 6, "a test sends no waiting message");
         }
-        let all = Destinations::new(world.store().clone(), Arc::clone(&world.clock) as _);
+        let all = Destinations::new(world.store.clone(), Arc::clone(&world.clock) as _);
         all.resume("hook").await.unwrap();
         world.settled().await;
         for id in ids {
@@ -192,7 +192,7 @@ fn of_sample(destination: &str) -> Test {
 async fn single_waiting_message_is_reused_as_probe() {
     let mut world = World::new();
     let steps = [0, 5, 5, 5, 5, 5, 5, 5];
-    world.config.delivery.schedule = steps.map(|seconds| seconds * SECOND).into();
+    world.sending.config.delivery.schedule = steps.map(|seconds| seconds * SECOND).into();
     let (receiver, reply) = switch(Reply::status(503)).await;
     let destination = world.destination("hook", receiver.url("/"), one_by_one());
     let destination = destination.await;
@@ -208,7 +208,7 @@ async fn single_waiting_message_is_reused_as_probe() {
 #[tokio::test]
 async fn waiting_deliveries_report_reason_and_next_attempt() {
     let mut world = World::new();
-    world.config.delivery.jitter = 0.0;
+    world.sending.config.delivery.jitter = 0.0;
     let (failing, _) = switch(Reply::status(503)).await;
     let (good, _) = switch(Reply::status(200)).await;
     let failing = world
@@ -245,7 +245,7 @@ async fn waiting_deliveries_report_reason_and_next_attempt() {
 #[tokio::test]
 async fn waiting_delivery_reports_a_paused_destination() {
     let mut world = World::new();
-    world.config.delivery.pause_after = std::time::Duration::ZERO;
+    world.sending.config.delivery.pause_after = std::time::Duration::ZERO;
     let (gone, _) = switch(Reply::status(410)).await;
     let gone = world.destination("gone", gone.url("/"), one_by_one()).await;
     let gone = world.notify(&gone, 3).await;
@@ -260,7 +260,7 @@ async fn waiting_delivery_reports_a_paused_destination() {
 async fn retry_after_holds_all_messages_to_the_receiver() {
     for status in [403, 429, 503] {
         let mut world = World::new();
-        world.config.delivery.jitter = 0.0;
+        world.sending.config.delivery.jitter = 0.0;
         let headers = vec![("retry-after", "89.5".to_owned())];
         let (busy, reply) = switch(Reply::Answer(status, headers, String::new())).await;
         let destination = world.destination("busy", busy.url("/"), one_by_one()).await;
@@ -287,7 +287,7 @@ async fn retry_after_holds_all_messages_to_the_receiver() {
 async fn retry_after_survives_a_restart() {
     for is_killed in [false, true] {
         let mut world = World::new();
-        world.config.delivery.jitter = 0.0;
+        world.sending.config.delivery.jitter = 0.0;
         let headers = vec![("retry-after", "90".to_owned())];
         let (busy, reply) = switch(Reply::Answer(429, headers, String::new())).await;
         let destination = world.destination("busy", busy.url("/"), one_by_one()).await;

@@ -41,7 +41,7 @@ async fn moody(mood: Mood) -> Receiver {
 async fn misbehaving_destinations_match_the_model() {
     let mut world = World::new();
     let steps = [0, 5, 60, 120, 300];
-    world.config.delivery.schedule = steps.map(Duration::from_secs).into();
+    world.sending.config.delivery.schedule = steps.map(Duration::from_secs).into();
     let moods = [
         Mood::Good,
         Mood::Late(1),

@@ -18,7 +18,7 @@ const MORE_PASSES: usize = 30;
 /// Decides an opening or a closing for each destination.
 async fn notify_all(world: &mut World, destinations: &[Destination], is_closing: bool) {
     let now_ms = world.clock.now_ms();
-    let mut changes = world.store().new_changes();
+    let mut changes = world.store.new_changes();
     for destination in destinations {
         let mut occurrence = sample::sample_occurrence(now_ms);
         occurrence.key = RecordId::from_parts(START_MS.try_into().unwrap(), 1);
@@ -37,7 +37,7 @@ async fn notify_all(world: &mut World, destinations: &[Destination], is_closing:
             ..Delivery::new(world.id(), to, content, now_ms)
         });
     }
-    world.store().apply(Lane::Bulk, changes).await.unwrap();
+    world.store.apply(Lane::Bulk, changes).await.unwrap();
 }
 
 /// Returns the number of statements from the start until an attempt to each of `count` destinations

@@ -12,46 +12,44 @@ use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, ManualClock},
-    config::Config,
+    clock::Clock as _,
     delivery::{Dispatcher, DispatcherStatus},
     destination::{
-        EgressGuard, Sender,
-        receiver::{ReceivedRequest, Receiver, RecordingSink, Reply},
+        receiver::{ReceivedRequest, Receiver, Reply},
+        samples::Sending,
     },
     domain::{
-        Attempt, Delivery, DeliverySettings, Destination, DestinationKind, EventId, Health, Name,
-        RecordId, Secret, Severity,
-        destination::{Webhook, WebhookMethod},
+        Attempt, Delivery, DeliverySettings, Destination, DestinationKind, EventId, Health,
+        RecordId, Severity, destination::Webhook,
     },
-    message::{Links, sample},
+    message::sample,
     ops::{
         clock_watch::ClockWatch,
         delivery::{Deliveries, QueueHolds, WaitReason},
         destination::Tester,
-        samples,
+        samples::{self, world},
     },
-    store::{ClockFact, Direction, Lane, Store, engine::Range},
+    store::{ClockFact, Direction, Lane, engine::Range},
 };
 
-pub(super) const START_MS: i64 = 1_700_000_000_000;
+pub(super) use crate::ops::samples::START_MS;
+
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
 
-/// A store, a clock, and a dispatcher that can be stopped and started.
-pub(super) struct World {
-    pub(super) config: Config,
-    pub(super) store: Store,
-    pub(super) clock: Arc<ManualClock>,
+pub(super) type World = world::World<Dispatching>;
+
+/// A dispatcher that can be stopped and started.
+pub(crate) struct Dispatching {
+    pub(super) sending: Sending,
     /// Applies clock steps; `None` before the first start.
     watch: Option<Arc<ClockWatch>>,
-    pub(super) sink: Arc<RecordingSink>,
     made: u64,
     holds: QueueHolds,
     pub(super) running: Option<Running>,
 }
 
-pub(super) struct Running {
+pub(crate) struct Running {
     pub(super) status: watch::Receiver<DispatcherStatus>,
     shutdown: CancellationToken,
     task: JoinSet<()>,
@@ -59,43 +57,27 @@ pub(super) struct Running {
 
 impl World {
     pub(super) fn new() -> Self {
-        let mut config = Config::new("unused");
-        config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
-        Self {
-            config,
-            store: Store::in_memory(),
-            clock: Arc::new(ManualClock::starting_at(START_MS)),
+        let world = world::at_rest();
+        let part = Dispatching {
+            sending: Sending::at(Arc::clone(&world.clock)),
             watch: None,
-            sink: Arc::default(),
             made: 0,
             holds: QueueHolds::default(),
             running: None,
-        }
-    }
-
-    pub(super) fn sender(&self) -> Sender {
-        Sender::new(
-            &self.config,
-            watch::Sender::default().subscribe(),
-            Arc::new(EgressGuard::new(&self.config.egress, Vec::new())),
-            Arc::clone(&self.clock) as _,
-            Links::default(),
-            Some(Arc::clone(&self.sink) as _),
-        )
+        };
+        world.with(part)
     }
 
     pub(super) fn tester(&self) -> Tester {
-        let clock = Arc::clone(&self.clock) as _;
-        let config = self.config.delivery.clone();
-        Tester::new(self.store.clone(), clock, self.sender(), config)
+        samples::tester(&self.store, &self.sending)
     }
 
     pub(super) fn start(&mut self) {
         let dispatcher = Dispatcher::new(
             self.store.clone(),
             self.watch().clock(),
-            self.sender(),
-            self.config.delivery.clone(),
+            self.sending.sender(),
+            self.sending.config.delivery.clone(),
             StdRng::seed_from_u64(7),
         )
         .with_holds(self.holds.clone());
@@ -164,11 +146,10 @@ impl World {
     }
 
     pub(super) fn watch(&mut self) -> Arc<ClockWatch> {
-        let watch = self.watch.get_or_insert_with(|| {
-            let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
-            let watch = ClockWatch::new(self.store.clone(), clock, &ClockFact::default());
-            Arc::new(watch)
-        });
+        let (store, clock) = (self.store.clone(), self.clock());
+        let watch = self
+            .watch
+            .get_or_insert_with(|| Arc::new(ClockWatch::new(store, clock, &ClockFact::default())));
         Arc::clone(watch)
     }
 
@@ -176,8 +157,7 @@ impl World {
     pub(super) async fn reboot(&mut self, by_ms: i64) {
         self.clock.reboot();
         self.clock.step(by_ms);
-        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let watch = ClockWatch::open(self.store.clone(), clock).await;
+        let watch = ClockWatch::open(self.store.clone(), self.clock()).await;
         self.watch = Some(Arc::new(watch.unwrap()));
     }
 
@@ -190,10 +170,6 @@ impl World {
         changes.insert(&samples::trigger(&format!("set {}", self.clock.now_ms())));
         self.store.apply(Lane::Admin, changes).await.unwrap();
         self.settled().await;
-    }
-
-    pub(super) fn store(&self) -> &Store {
-        &self.store
     }
 
     pub(super) fn id(&mut self) -> RecordId {
@@ -209,31 +185,15 @@ impl World {
     ) -> Destination {
         let now_ms = self.clock.now_ms();
         let destination = Destination {
-            template_language: crate::domain::TemplateLanguage::Mustache,
             id: self.id(),
-            name: Name::parse(name).unwrap(),
-            description: String::new(),
-            tags: Vec::new(),
             kind: DestinationKind::Webhook(Webhook {
-                secret_url: Secret::default(),
-                auth: None,
-                on_clear: None,
-                on_update: None,
-                keep: BTreeMap::new(),
-                values: BTreeMap::default(),
-                expect: None,
-                compress: false,
-                test_effect: String::new(),
                 url,
-                method: WebhookMethod::Post,
-                headers: Vec::new(),
-                payload: String::new(),
-                signing_secret: Secret::default(),
+                ..Webhook::default()
             }),
             delivery,
-            revision: 1,
             create_ms: now_ms,
             update_ms: now_ms,
+            ..samples::destination(name)
         };
         let mut changes = self.store.new_changes();
         changes.insert(&destination);
@@ -322,9 +282,9 @@ impl World {
                 now_ms,
             )
         };
-        let mut changes = self.store().new_changes();
+        let mut changes = self.store.new_changes();
         changes.insert(&delivery);
-        self.store().apply(Lane::Bulk, changes).await.unwrap();
+        self.store.apply(Lane::Bulk, changes).await.unwrap();
         id
     }
 
@@ -341,8 +301,8 @@ impl World {
     /// Returns the reason for which a delivery waits, and the end of the wait in seconds since the
     /// start.
     pub(super) async fn waiting(&self, id: RecordId) -> (String, Option<i64>) {
-        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let deliveries = Deliveries::new(self.store.clone(), clock).with_holds(self.holds.clone());
+        let deliveries = Deliveries::new(self.store.clone(), self.clock());
+        let deliveries = deliveries.with_holds(self.holds.clone());
         let delivery = self.delivery(id).await;
         let waiting = deliveries.wait_reason(&delivery).await.unwrap();
         let WaitReason {
@@ -366,13 +326,7 @@ impl World {
     }
 
     pub(super) async fn all(&self) -> Vec<Delivery> {
-        let range = Range::with_prefix(&[]);
-        let all = self
-            .store
-            .page(range, Direction::Ascending, 100_000)
-            .await
-            .unwrap();
-        all.into_iter().map(|delivery| delivery.value).collect()
+        samples::all(&self.store).await
     }
 
     pub(super) async fn health(&self, destination: &Destination) -> Option<Health> {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{World, request};
+use super::{request, sending};
 use crate::{
     destination::{
         Advice, AttemptReport, SendRequest,
@@ -52,7 +52,7 @@ async fn send(
         kept,
         ..request(kind, content, None)
     };
-    World::new().sender().send(request).await
+    sending().sender().send(request).await
 }
 
 #[tokio::test]
@@ -215,7 +215,7 @@ async fn change_of_a_message_that_is_gone_is_sent_like_the_first_one() {
             is_reduced: true,
             ..request(&kind, &content, None)
         };
-        let again = World::new().sender().send(again).await.verdict;
+        let again = sending().sender().send(again).await.verdict;
         let is_delivered = again.outcome == Outcome::Delivered;
         assert_eq!(is_delivered, has_clause, "{status} {body}: {again:?}");
     }

@@ -10,7 +10,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{CANARY, NOW_MS, World, id, request, send_with};
+use super::{CANARY, NOW_MS, id, request, send_with, sending};
 use crate::{
     config::{SmtpConfig, SmtpLogin, SmtpSecurity},
     destination::{
@@ -50,7 +50,7 @@ fn email() -> DestinationKind {
 #[tokio::test]
 async fn mail_has_two_parts_and_a_stable_message_id() {
     let receiver = SmtpReceiver::start(&[]).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.smtp = Some(smtp(&receiver));
     for _ in 0..2 {
         let report = world.send(&email()).await;
@@ -85,7 +85,7 @@ async fn mail_has_two_parts_and_a_stable_message_id() {
 #[tokio::test]
 async fn update_mail_replies_to_the_first_mail() {
     let receiver = SmtpReceiver::start(&[]).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.smtp = Some(smtp(&receiver));
     let kind = email();
     let content = sample::sample_content(
@@ -202,7 +202,7 @@ async fn smtp_replies_are_classified_by_phase() {
         .map(async |row @ (command, answer, outcome, advice)| {
             let refuse = Box::leak(Box::new([(*command, *answer)]));
             let receiver = SmtpReceiver::start(refuse).await;
-            let mut world = World::new();
+            let mut world = sending();
             // A server without extensions offers no authentication.
             let login = smtp(&receiver).login.filter(|_| *command != "EHLO");
             world.config.smtp = Some(SmtpConfig {
@@ -248,7 +248,7 @@ async fn smtp_replies_are_classified_by_phase() {
 #[tokio::test]
 async fn mail_has_expected_headers() {
     let receiver = SmtpReceiver::start(&[]).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.smtp = Some(SmtpConfig {
         hello: "alerts.example.net".into(),
         ..smtp(&receiver)
@@ -296,7 +296,7 @@ async fn mail_has_expected_headers() {
 #[tokio::test]
 async fn long_headers_are_folded() {
     let receiver = SmtpReceiver::start(&[]).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.smtp = Some(smtp(&receiver));
     let address = |at: usize| format!("{}{at:02}@{}.example.com", "a".repeat(60), "b".repeat(60));
     let named = |at: usize| format!("{} <{}>", "Team".repeat(10), address(at));
@@ -325,7 +325,7 @@ async fn long_headers_are_folded() {
 #[tokio::test]
 async fn server_without_smtputf8_receives_ascii_recipients_only() {
     let receiver = SmtpReceiver::start(&[]).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.smtp = Some(smtp(&receiver));
     let kind = DestinationKind::Email(Email {
         to: "m\u{fc}ller@example.com, ops@example.com".into(),
@@ -364,7 +364,7 @@ async fn oauth_token_replaces_the_password() {
         let answers = Box::leak(Box::new([offers, ("AUTH XOAUTH2 ", auth)]));
         let receiver = SmtpReceiver::start(answers).await;
         let before = tokens.count();
-        let mut world = World::new();
+        let mut world = sending();
         world.config.smtp = Some(SmtpConfig {
             login: Some(SmtpLogin::OAuth2 {
                 user: "alerts@example.com".into(),
@@ -400,7 +400,7 @@ async fn oauth_token_replaces_the_password() {
 #[tokio::test]
 async fn non_utf8_reply_is_accepted() {
     let receiver = Receiving::start(b"250 angenommen, sp\xe4ter zugestellt\r\n").await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.smtp = Some(SmtpConfig {
         port: receiver.port,
         ..smtp(&SmtpReceiver::start(&[]).await)
@@ -434,7 +434,7 @@ async fn rejected_recipient_does_not_block_the_others() {
     ] {
         let refuse = Box::leak(Box::new([("RCPT TO:<b@", answer)]));
         let receiver = SmtpReceiver::start(refuse).await;
-        let mut world = World::new();
+        let mut world = sending();
         world.config.smtp = Some(smtp(&receiver));
         let report = world.send(&three()).await;
         let verdict = &report.verdict;
@@ -463,7 +463,7 @@ async fn rejected_recipient_does_not_block_the_others() {
 #[tokio::test]
 async fn retry_targets_only_pending_recipients() {
     let receiver = SmtpReceiver::start(&[]).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.smtp = Some(smtp(&receiver));
     let kind = three();
     let content = sample::sample_content(
@@ -500,7 +500,7 @@ async fn rejected_recipient_does_not_fail_the_destination() {
     ] {
         let refuse = Box::leak(Box::new([("RCPT TO:<b@", answer)]));
         let receiver = SmtpReceiver::start(refuse).await;
-        let mut world = World::new();
+        let mut world = sending();
         world.config.smtp = Some(smtp(&receiver));
         let kind = three();
         let content = sample::sample_content(
@@ -525,7 +525,7 @@ async fn rejected_recipient_does_not_fail_the_destination() {
 #[tokio::test]
 async fn late_reply_to_data_has_a_separate_timeout() {
     let receiver = Receiving::late(b"250 taken\r\n", Duration::from_millis(900)).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.smtp = Some(SmtpConfig {
         port: receiver.port,
         ..smtp(&SmtpReceiver::start(&[]).await)
@@ -586,7 +586,7 @@ impl Receiving {
 #[tokio::test]
 async fn unsendable_mail_reports_the_cause() {
     let receiver = SmtpReceiver::start(&[]).await;
-    let mut world = World::new();
+    let mut world = sending();
     let report = world.send(&email()).await;
     assert!(
         report
@@ -617,7 +617,7 @@ async fn mail_above_the_size_limit_of_the_server_is_reduced() {
         "250-hello\r\n250-SIZE 4000\r\n250 AUTH PLAIN",
     )]));
     let receiver = SmtpReceiver::start(refuse).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.smtp = Some(smtp(&receiver));
     let kind = email();
     let mut content = sample::sample_content(
@@ -651,7 +651,7 @@ async fn mail_above_the_size_limit_of_the_server_is_reduced() {
 #[tokio::test]
 async fn mails_of_a_thread_share_a_subject_with_the_host() {
     let receiver = SmtpReceiver::start(&[]).await;
-    let mut world = World::new();
+    let mut world = sending();
     world.config.smtp = Some(smtp(&receiver));
     let kind = email();
     let first = sample::sample_content(

@@ -7,7 +7,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{World, webhook};
+use super::{Sending, sending, webhook};
 use crate::{
     config::{NoProxy, ProxyConfig},
     destination::receiver::{Receiver, Reply},
@@ -54,7 +54,7 @@ async fn proxy(answer: Option<&'static str>) -> (u16, mpsc::Receiver<String>, Jo
     (port, heads, tasks)
 }
 
-fn by_way_of(world: &mut World, port: u16) {
+fn by_way_of(world: &mut Sending, port: u16) {
     let address = format!("http://ada:pass%20word@127.0.0.1:{port}");
     world.config.egress.proxy = Some(ProxyConfig::parse(&address).unwrap());
 }
@@ -63,7 +63,7 @@ fn by_way_of(world: &mut World, port: u16) {
 async fn http_requests_are_forwarded_by_the_proxy() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let (port, mut heads, _tasks) = proxy(None).await;
-    let mut world = World::new();
+    let mut world = sending();
     by_way_of(&mut world, port);
     let url = receiver.url("/hook?x=1").replace("127.0.0.1", "localhost");
     let kind = DestinationKind::Webhook(webhook(url.clone()));
@@ -92,7 +92,7 @@ async fn connect_uses_checked_address_unless_proxy_resolves_names() {
     let target = receiver.addr.port();
     for (by_name, host) in [(false, "127.0.0.1"), (true, "localhost")] {
         let (port, mut heads, _tasks) = proxy(None).await;
-        let mut world = World::new();
+        let mut world = sending();
         by_way_of(&mut world, port);
         world.config.egress.proxy_by_name = by_name;
         let url = format!("https://localhost:{target}/hook");
@@ -110,7 +110,7 @@ async fn connect_uses_checked_address_unless_proxy_resolves_names() {
 async fn no_proxy_hosts_are_reached_directly() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let (port, mut heads, _tasks) = proxy(None).await;
-    let mut world = World::new();
+    let mut world = sending();
     by_way_of(&mut world, port);
     world.config.egress.no_proxy = NoProxy::parse(["127.0.0.0/8"]).unwrap();
     let kind = DestinationKind::Webhook(webhook(receiver.url("/hook")));
@@ -124,7 +124,7 @@ async fn no_proxy_hosts_are_reached_directly() {
 async fn target_is_guarded_and_proxy_refusal_is_reported() {
     for by_name in [false, true] {
         let (port, mut heads, _tasks) = proxy(Some("HTTP/1.1 407 Who are you\r\n\r\n")).await;
-        let mut world = World::new();
+        let mut world = sending();
         by_way_of(&mut world, port);
         world.config.egress.proxy_by_name = by_name;
         let to = |url: &str| DestinationKind::Webhook(webhook(url.into()));

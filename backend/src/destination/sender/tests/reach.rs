@@ -10,7 +10,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::json;
 
-use super::{CANARY, World, request, send_content, send_with};
+use super::{CANARY, request, send_content, send_with, sending};
 use crate::{
     destination::{
         Advice, SendRequest,
@@ -56,7 +56,7 @@ async fn webhook_sends_credentials_and_transcript_masks_them() {
     ];
     for (auth, expected) in table {
         let kind = webhook(receiver.url("/"), |it| it.auth = Some(Box::new(auth)));
-        let report = World::new().send(&kind).await;
+        let report = sending().send(&kind).await;
         assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
         let got = receiver.received_requests().pop().unwrap();
         assert_eq!(got.header("authorization"), expected);
@@ -91,7 +91,7 @@ async fn oauth_token_is_cached_and_renewed_when_rejected() {
             params: [("resource".to_owned(), "a b".to_owned())].into(),
         }));
     });
-    let world = World::new();
+    let world = sending();
     let sender = world.sender();
     for _ in 0..2 {
         let report = send_with(&sender, &kind).await;
@@ -145,7 +145,7 @@ async fn oauth_remembers_fallback_to_client_secret_in_body() {
             params: BTreeMap::new(),
         }));
     });
-    let sender = World::new().sender();
+    let sender = sending().sender();
     for _ in 0..2 {
         let report = send_with(&sender, &kind).await;
         assert_eq!(report.verdict.outcome, Outcome::Rejected, "{report:?}");
@@ -170,7 +170,7 @@ async fn closing_uses_the_on_clear_request() {
             gone: None,
         }));
     });
-    let world = World::new();
+    let world = sending();
     let mut content = sample::sample_content(
         sample::sample_occurrence(super::NOW_MS),
         kind.clone(),
@@ -214,7 +214,7 @@ async fn custom_values_are_escaped_for_their_context() {
             ("none".into(), value("event.metadata.nothing", "x")),
         ]);
     });
-    let report = World::new().send(&kind).await;
+    let report = sending().send(&kind).await;
     assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
     let got = receiver.received_requests().pop().unwrap();
     assert_eq!(got.path, "/P%2F2");
@@ -288,7 +288,7 @@ async fn success_requires_the_expected_status_and_body() {
         let kind = webhook(receiver.url("/"), |it| {
             it.expect = Some(Box::new(expect.clone()));
         });
-        let verdict = World::new().send(&kind).await.verdict;
+        let verdict = sending().send(&kind).await.verdict;
         let failed = (verdict.outcome != Outcome::Delivered).then_some(verdict.advice);
         assert_eq!(failed, advice, "{expect:?} {reply:?}: {verdict:?}");
     }
@@ -302,7 +302,7 @@ async fn large_bodies_are_compressed_when_enabled() {
             it.compress = true;
             it.payload = format!("{{\"x\": \"{}\"}}", "y".repeat(length));
         });
-        let report = World::new().send(&kind).await;
+        let report = sending().send(&kind).await;
         assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
         let got = receiver.received_requests().pop().unwrap();
         assert_eq!(got.header("content-encoding"), encoding, "{length}");
@@ -352,7 +352,7 @@ async fn web_page_in_response_to_json_is_a_failure() {
                 value: HeaderValue::Plain(content_type.into()),
             }];
         });
-        let verdict = World::new().send(&kind).await.verdict;
+        let verdict = sending().send(&kind).await.verdict;
         let is_delivered = verdict.outcome == Outcome::Delivered;
         assert_eq!(is_delivered, is_accepted, "{reply:?}: {verdict:?}");
         if !is_accepted {
@@ -379,7 +379,7 @@ async fn reduced_form_is_short_and_not_compressed() {
             is_reduced: true,
             ..request(&kind, &content, None)
         };
-        let report = World::new().sender().send(request).await;
+        let report = sending().sender().send(request).await;
         assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
         let explanation = &report.verdict.explanation;
         assert!(explanation.contains("reduced form"), "{explanation}");
@@ -400,7 +400,7 @@ async fn reduced_form_is_short_and_not_compressed() {
         is_reduced: true,
         ..request(&kind, &content, None)
     };
-    World::new().sender().send(request).await;
+    sending().sender().send(request).await;
     let got = receiver.received_requests().pop().unwrap().json();
     assert_eq!(got["text"], "Sample: disk /var is 97.5 % full");
 }

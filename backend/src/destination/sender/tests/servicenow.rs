@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 
-use super::{CANARY, World, send_with};
+use super::{CANARY, send_with, sending};
 use crate::{
     destination::receiver::{Receiver, Reply},
     domain::{DestinationKind, Outcome, Secret, destination::ServiceNow},
@@ -26,7 +26,7 @@ async fn servicenow_token_is_reused_until_rejected() {
         Reply::status(if knows { 201 } else { 401 })
     })
     .await;
-    let world = World::new();
+    let world = sending();
     let sender = world.sender();
     let kind = DestinationKind::ServiceNow(ServiceNow {
         instance_url: receiver.url("/"),

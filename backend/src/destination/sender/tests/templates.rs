@@ -1,12 +1,12 @@
 //! Handling of templates that fail while a message is rendered.
 
-use super::{Receiver, Reply, World, webhook};
+use super::{Receiver, Reply, sending, webhook};
 use crate::domain::{DestinationKind, Outcome, destination::Webhook};
 
 #[tokio::test]
 async fn failing_template_is_reported_and_message_still_sent() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
-    let world = World::new();
+    let world = sending();
     let kind = DestinationKind::Webhook(Webhook {
         payload: "{{event.summary}}".into(),
         ..webhook(receiver.url("/"))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bellwether_proto::v1::{self, config_document::Resource as DefinitionVersion};
+use bellwether_proto::v1::config_document::Resource as DefinitionVersion;
 
 use super::*;
 use crate::{
@@ -32,7 +32,7 @@ fn impacts(world: &World) -> Impacts {
     Impacts::new(configuration, deciding)
 }
 
-async fn impact(world: &World, definitions: Vec<DefinitionVersion>) -> Impact {
+async fn impact(world: &World, definitions: Vec<DefinitionVersion>) -> v1::PreviewImpactResponse {
     let document = |definition| Document {
         definition,
         must_be_new: false,
@@ -110,10 +110,10 @@ async fn lived_through(world: &World) {
     world.wait(HOUR).await;
 }
 
-async fn count_sent(world: &World) -> usize {
+async fn count_sent(world: &World) -> i32 {
     let all = samples::all::<Delivery>(&world.store).await;
     let is_sent = |it: &&Delivery| it.state != DeliveryState::Shadowed;
-    all.iter().filter(is_sent).count()
+    to_i32(all.iter().filter(is_sent).count())
 }
 
 #[tokio::test]
@@ -132,13 +132,16 @@ async fn replay_of_stored_configuration_matches_sent_messages() {
     let impact = impact(&world, vec![trigger("error")]).await;
 
     assert!(count_sent(&world).await > 8);
-    assert_eq!(impact.messages, count_sent(&world).await);
-    assert_eq!(impact.messages_before, impact.messages);
+    assert_eq!(impact.message_count(), count_sent(&world).await);
+    assert_eq!(impact.message_count_before(), impact.message_count());
     assert_eq!(
-        (impact.no_longer_notified_count, impact.newly_notified_count),
+        (
+            impact.no_longer_notified_count(),
+            impact.newly_notified_count()
+        ),
         (0, 0)
     );
-    assert_eq!(impact.occurrence_count, 4);
+    assert_eq!(impact.occurrence_count(), 4);
     assert!(!impact.stopped_early);
     let names: Vec<_> = impact.rules.iter().map(|it| &*it.name).collect();
     assert_eq!(names, ["page", "slow"]);
@@ -154,23 +157,26 @@ async fn impact_counts_messages_per_rule_destination_and_event() {
     let none = impact(&world, vec![page(|it| it.enabled = Some(false))]).await;
 
     // `a` was opened as an error, became critical, and was opened again as an error.
-    assert_eq!(narrow.no_longer_notified_count, 1);
+    assert_eq!(narrow.no_longer_notified_count(), 1);
     assert_eq!(narrow.no_longer_notified[0].dimensions["host"], "a");
-    assert_eq!(narrow.no_longer_notified[0].close, None);
-    assert_eq!(narrow.messages_before - narrow.messages, 1);
-    let counted = |name: &str, impact: &Impact| MessageImpact {
+    assert_eq!(narrow.no_longer_notified[0].occurrences[0].close_time, None);
+    assert_eq!(narrow.message_count_before() - narrow.message_count(), 1);
+    let counted = |name: &str, impact: &v1::PreviewImpactResponse| v1::ImpactCount {
         name: name.into(),
-        messages: impact.messages,
-        messages_before: impact.messages_before,
+        message_count: impact.message_count,
+        message_count_before: impact.message_count_before,
     };
     assert_eq!(narrow.rules, [counted("page", &narrow)]);
     assert_eq!(narrow.destinations, [counted("hook", &narrow)]);
     assert_eq!(
-        (wide.newly_notified_count, wide.no_longer_notified_count),
+        (wide.newly_notified_count(), wide.no_longer_notified_count()),
         (1, 0)
     );
-    assert_eq!(wide.messages, wide.messages_before + 1);
-    assert_eq!((none.messages, none.no_longer_notified_count), (0, 3));
+    assert_eq!(wide.message_count(), wide.message_count_before() + 1);
+    assert_eq!(
+        (none.message_count(), none.no_longer_notified_count()),
+        (0, 3)
+    );
     let hosts: Vec<_> = none
         .no_longer_notified
         .iter()
@@ -179,8 +185,8 @@ async fn impact_counts_messages_per_rule_destination_and_event() {
     assert_eq!(hosts[..1], ["b"]);
     // The preview stores no changes.
     assert_eq!(
-        samples::all::<Delivery>(&world.store).await.len(),
-        narrow.messages_before
+        to_i32(samples::all::<Delivery>(&world.store).await.len()),
+        narrow.message_count_before()
     );
 }
 
@@ -204,10 +210,13 @@ async fn delay_skips_short_events_and_repeats_are_evenly_spread() {
     let repeating = page(|it| (it.repeat, it.repeat_interval) = (Some(true), Some(4 * 3_600)));
     let repeated = impact(&world, vec![repeating]).await;
 
-    assert_eq!((delayed.messages_before, delayed.messages), (2, 1));
+    assert_eq!(
+        (delayed.message_count_before(), delayed.message_count()),
+        (2, 1)
+    );
     assert_eq!(delayed.no_longer_notified[0].dimensions["host"], "short");
     // 24 hours, reported every four hours with up to a tenth of jitter.
-    assert_eq!(repeated.messages, 2 + 5);
+    assert_eq!(repeated.message_count(), 2 + 5);
 }
 
 #[tokio::test]
@@ -224,9 +233,11 @@ async fn impact_excludes_events_before_the_period() {
 
     let none = impact(&world, vec![page(|it| it.enabled = Some(false))]).await;
 
-    assert_eq!((none.messages_before, none.messages), (1, 0));
-    assert_eq!(none.occurrence_count, 2);
-    assert_eq!(none.end_ms - none.start_ms, 7 * DAY_MS);
+    assert_eq!((none.message_count_before(), none.message_count()), (1, 0));
+    assert_eq!(none.occurrence_count(), 2);
+    let [start_ms, end_ms] =
+        [none.start_time, none.end_time].map(|it| time::to_millis(&it.unwrap()));
+    assert_eq!(end_ms - start_ms, 7 * DAY_MS);
 }
 
 #[tokio::test]
@@ -255,9 +266,13 @@ async fn excessive_previews_are_refused_or_stopped_early() {
     all.deciding.clock = Arc::new(HurriedClock::default());
     let hurried = all.preview((&documents, ""), 1).await.unwrap();
     assert!(hurried.stopped_early);
-    assert!((1..150).contains(&hurried.messages_before), "{hurried:?}");
-    assert_eq!(hurried.newly_notified_count, 0);
-    assert!(hurried.end_ms < world.clock.now_ms());
+    assert!(
+        (1..150).contains(&hurried.message_count_before()),
+        "{hurried:?}"
+    );
+    assert_eq!(hurried.newly_notified_count(), 0);
+    let end_ms = time::to_millis(&hurried.end_time.unwrap());
+    assert!(end_ms < world.clock.now_ms());
 }
 
 #[tokio::test]
@@ -287,8 +302,12 @@ async fn rule_that_pages_by_a_policy_still_notifies() {
     });
     let impact = impact(&world, vec![to_policy]).await;
 
-    assert!(impact.messages_before > 0);
-    assert_eq!(impact.no_longer_notified_count, 0);
+    assert!(impact.message_count_before() > 0);
+    assert_eq!(impact.no_longer_notified_count(), 0);
     let hook = impact.destinations.iter().find(|it| it.name == "hook");
-    assert!(hook.unwrap().messages > 0, "{:?}", impact.destinations);
+    assert!(
+        hook.unwrap().message_count() > 0,
+        "{:?}",
+        impact.destinations
+    );
 }

@@ -41,10 +41,7 @@ impl World {
         let mut token = String::new();
         loop {
             let selection = matching(filter.clone(), limit, &token);
-            let tally = self
-                .deliveries
-                .bulk(BulkAction::Retry, selection, false)
-                .await;
+            let tally = self.part.bulk(BulkAction::Retry, selection, false).await;
             let tally = tally.unwrap();
             assert!(tally.count <= limit);
             sum.count += tally.count;
@@ -66,10 +63,7 @@ async fn dry_run_matches_the_subsequent_bulk_retry() {
         let world = sixty().await;
         let before = world.all().await;
         let selection = matching(Filter::default(), limit, "");
-        let dry = world
-            .deliveries
-            .bulk(BulkAction::Retry, selection, true)
-            .await;
+        let dry = world.part.bulk(BulkAction::Retry, selection, true).await;
         let dry = dry.unwrap();
         assert_eq!(dry.count, 10);
         assert_eq!(dry.destinations, counts(&[("chat", 5), ("mail", 5)]));
@@ -84,8 +78,8 @@ async fn dry_run_matches_the_subsequent_bulk_retry() {
         assert_eq!((done.count, done.handled.len()), (10, 10));
         assert_eq!(world.all().await.len(), 70);
         for (old, new) in done.handled {
-            let (old, _) = world.deliveries.get(old).await.unwrap();
-            let (new, _) = world.deliveries.get(new).await.unwrap();
+            let (old, _) = world.part.get(old).await.unwrap();
+            let (new, _) = world.part.get(new).await.unwrap();
             assert_eq!((old.state, old.retried_as), (DEAD, Some(new.id)));
             assert_eq!(new.retry_of, Some(old.id));
             assert_eq!(new.destination, old.destination);
@@ -99,10 +93,7 @@ async fn repeated_or_concurrent_bulk_retry_sends_once() {
     let world = sixty().await;
     // Like a caller that was disconnected, repeat the call without its page token.
     let selection = matching(Filter::default(), 4, "");
-    let first = world
-        .deliveries
-        .bulk(BulkAction::Retry, selection, false)
-        .await;
+    let first = world.part.bulk(BulkAction::Retry, selection, false).await;
     assert_eq!(first.unwrap().count, 4);
     let filter = Filter::default();
     let (one, other) = tokio::join!(world.retry_all(&filter, 2), world.retry_all(&filter, 3));
@@ -164,10 +155,7 @@ async fn filters_narrow_the_selection() {
     ];
     for (filter, count) in cases {
         let selection = matching(filter.clone(), 1, "");
-        let dry = world
-            .deliveries
-            .bulk(BulkAction::Retry, selection, true)
-            .await;
+        let dry = world.part.bulk(BulkAction::Retry, selection, true).await;
         assert_eq!(dry.unwrap().count, count, "{filter:?}");
     }
 }
@@ -192,19 +180,16 @@ async fn selection_by_ids_reports_every_skip_reason() {
     };
     let ids = vec![dead, delivered, dead, waiting, leased, samples::id("none")];
     let selection = || Selection::Ids(ids.clone());
-    let retried = world
-        .deliveries
-        .bulk(BulkAction::Retry, selection(), false)
-        .await;
+    let retried = world.part.bulk(BulkAction::Retry, selection(), false).await;
     let retried = retried.unwrap();
     assert_eq!(retried.count, 3);
     let skipped = [(SkipReason::NotFound, 1), (SkipReason::UnderWay, 1)];
     assert_eq!(retried.skipped, BTreeMap::from(skipped));
-    let (hastened, _) = world.deliveries.get(waiting).await.unwrap();
+    let (hastened, _) = world.part.get(waiting).await.unwrap();
     assert_eq!(hastened.state.due_ms(), Some(samples::START_MS));
 
     let cancelled = world
-        .deliveries
+        .part
         .bulk(BulkAction::Cancel, selection(), false)
         .await;
     let cancelled = cancelled.unwrap();
@@ -212,7 +197,7 @@ async fn selection_by_ids_reports_every_skip_reason() {
     let skipped = [(SkipReason::NotFound, 1), (SkipReason::Ended, 2)];
     assert_eq!(cancelled.skipped, BTreeMap::from(skipped));
     for id in [waiting, leased] {
-        let (delivery, _) = world.deliveries.get(id).await.unwrap();
+        let (delivery, _) = world.part.get(id).await.unwrap();
         assert_eq!(delivery.state, DeliveryState::Cancelled);
     }
 }
@@ -232,10 +217,7 @@ async fn bulk_cancel_pages_through_waiting_deliveries_only() {
     let mut counts = Vec::new();
     loop {
         let selection = matching(Filter::default(), 60, &token);
-        let tally = world
-            .deliveries
-            .bulk(BulkAction::Cancel, selection, false)
-            .await;
+        let tally = world.part.bulk(BulkAction::Cancel, selection, false).await;
         let tally = tally.unwrap();
         counts.push(tally.count);
         token = tally.next_token;
@@ -259,10 +241,7 @@ async fn bulk_cancel_pages_through_waiting_deliveries_only() {
 async fn bulk_token_is_bound_to_action_filter_and_dry_run() {
     let world = sixty().await;
     let selection = matching(Filter::default(), 1, "");
-    let first = world
-        .deliveries
-        .bulk(BulkAction::Retry, selection, false)
-        .await;
+    let first = world.part.bulk(BulkAction::Retry, selection, false).await;
     let token = first.unwrap().next_token;
     let other = Filter {
         states: vec![DeliveryState::Delivered.number()],
@@ -275,7 +254,7 @@ async fn bulk_token_is_bound_to_action_filter_and_dry_run() {
     ];
     for (action, filter, dry_run) in cases {
         let selection = matching(filter, 1, &token);
-        let refused = world.deliveries.bulk(action, selection, dry_run).await;
+        let refused = world.part.bulk(action, selection, dry_run).await;
         assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
     }
 }

@@ -3,14 +3,14 @@
 use super::*;
 
 async fn find_ids(world: &World, text: &str) -> Vec<i64> {
-    let (condition, _) = world.deliveries.condition("filter", text).await.unwrap();
+    let (condition, _) = world.part.condition("filter", text).await.unwrap();
     world
         .list(&Filter::default().with_condition(condition), 7)
         .await
 }
 
 async fn rejection_of(world: &World, text: &str) -> String {
-    match world.deliveries.condition("filter", text).await {
+    match world.part.condition("filter", text).await {
         Err(Error::Invalid(violations)) => {
             assert!(violations.iter().all(|it| it.field == "filter"));
             let all = violations.into_iter().map(|it| it.description);
@@ -83,7 +83,7 @@ async fn unknown_field_causes_a_hint_not_an_error() {
             "at character 1: none of the newest 20000 events has a field `alertname`; use `name`",
         ),
     ] {
-        let (condition, hints) = world.deliveries.condition("filter", text).await.unwrap();
+        let (condition, hints) = world.part.condition("filter", text).await.unwrap();
         assert_eq!(hints, [wanted]);
         assert!(
             world
@@ -94,7 +94,7 @@ async fn unknown_field_causes_a_hint_not_an_error() {
     }
     assert!(
         world
-            .deliveries
+            .part
             .condition("filter", "state=dead")
             .await
             .unwrap()

@@ -35,7 +35,7 @@ impl World {
     }
 
     async fn counts(&self, filter: &Filter) -> DeliveryTally {
-        self.deliveries.counts(filter).await.unwrap()
+        self.part.counts(filter).await.unwrap()
     }
 }
 
@@ -55,8 +55,8 @@ async fn counts_list_tests_and_resent_deliveries_separately() {
         world.save_test(number, state).await;
     }
     assert_eq!(world.dead_now().await, 5);
-    world.deliveries.retry(dead[0]).await.unwrap();
-    world.deliveries.retry(dead[1]).await.unwrap();
+    world.part.retry(dead[0]).await.unwrap();
+    world.part.retry(dead[1]).await.unwrap();
     assert_eq!(world.dead_now().await, 3);
 
     let expected = DeliveryTally {

@@ -43,7 +43,7 @@ fn rows(of: &[&str]) -> Vec<[String; 3]> {
 
 #[tokio::test]
 async fn closing_is_owed_to_notified_destinations_until_sent() {
-    let store = samples::store();
+    let store = Store::in_memory();
     for (name, destinations) in [("page", &["hook", "mail"][..]), ("chat", &["mail"])] {
         let with_updates = Rule {
             send_updates: true,

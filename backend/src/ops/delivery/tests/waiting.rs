@@ -12,11 +12,11 @@ impl World {
     /// Returns the reason why a delivery waits, and asserts that the list of all deliveries gives
     /// the same reason.
     async fn wait_reason(&self, id: RecordId) -> WaitReason {
-        let (delivery, _) = self.deliveries.get(id).await.unwrap();
-        let alone = self.deliveries.wait_reason(&delivery).await.unwrap();
+        let (delivery, _) = self.part.get(id).await.unwrap();
+        let alone = self.part.wait_reason(&delivery).await.unwrap();
         let (filter, page) = (Filter::default(), PageRequest::default());
-        let (list, _) = self.deliveries.list(&filter, &page).await.unwrap();
-        let mut reasons = self.deliveries.wait_reasons();
+        let (list, _) = self.part.list(&filter, &page).await.unwrap();
+        let mut reasons = self.part.wait_reasons();
         for listed in list {
             let reason = reasons.wait_reason(&listed).await.unwrap();
             assert!(listed.id != id || reason == alone, "{reason:?} {alone:?}");

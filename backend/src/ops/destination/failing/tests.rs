@@ -1,47 +1,34 @@
 //! Tests of destinations that fail, recover, are paused, or are the only way to report their own
 //! failure.
 
-use std::sync::Arc;
-
 use bellwether_proto::v1;
-use tokio_util::sync::DropGuard;
 
 use super::*;
 use crate::{
-    clock::{Clock as _, ManualClock},
+    clock::Clock as _,
     domain::{Occurrence, Rule},
     ops::{
         contact::Contacts,
         escalation_policy::EscalationPolicies,
-        samples::{self, rule},
+        samples::{
+            self, rule,
+            world::{self, Node},
+        },
     },
-    store::{Lane, Store},
+    store::Lane,
 };
 
-struct World {
-    store: Store,
-    clock: Arc<ManualClock>,
-    deciding: DecisionContext,
-    watch: FailingWatch,
-    intake: Intake,
-    _guard: DropGuard,
+type World = world::World<FailingWatch>;
+
+fn watch(node: &Node) -> FailingWatch {
+    FailingWatch::new(node.deciding.clone(), node.intake.clone())
 }
 
 impl World {
     async fn new() -> Self {
-        let store = samples::store();
-        samples::save_rule(&store, &rule("other", &["nothing"], &["hook"])).await;
-        let (deciding, clock) = samples::deciding(store.clone()).await;
-        let (intake, guard) = samples::intake(&deciding);
-        let watch = FailingWatch::new(deciding.clone(), intake.clone());
-        Self {
-            store,
-            clock,
-            deciding,
-            watch,
-            intake,
-            _guard: guard,
-        }
+        let world = world::World::under(&[rule("other", &["nothing"], &["hook"])]).await;
+        let part = watch(&world.node());
+        world.with(part)
     }
 
     async fn hook(&self) -> Destination {
@@ -75,7 +62,7 @@ impl World {
     /// Advances the clock and runs a pass; returns the status and severity of the event.
     async fn pass(&mut self, seconds: u64) -> Option<(Status, Severity)> {
         self.clock.advance(Duration::from_secs(seconds));
-        self.watch.run_once().await.unwrap();
+        self.part.run_once().await.unwrap();
         let all = samples::all::<Occurrence>(&self.store).await;
         let mut events = all
             .into_iter()
@@ -85,7 +72,6 @@ impl World {
     }
 
     async fn page_through_hook(&self) {
-        let clock = || Arc::clone(&self.clock) as _;
         let contact = v1::Contact {
             name: "ana".into(),
             methods: vec![v1::ContactMethod {
@@ -94,7 +80,7 @@ impl World {
             }],
             ..v1::Contact::default()
         };
-        let contacts = Contacts::new(self.store.clone(), clock());
+        let contacts = Contacts::new(self.store.clone(), self.clock());
         contacts.create_or_update(&contact, false).await.unwrap();
         let target = v1::escalation_target::Target::ContactName("ana".into());
         let policy = v1::EscalationPolicy {
@@ -107,7 +93,7 @@ impl World {
             }],
             ..v1::EscalationPolicy::default()
         };
-        let policies = EscalationPolicies::new(self.store.clone(), clock());
+        let policies = EscalationPolicies::new(self.store.clone(), self.clock());
         policies.create(&policy, false).await.unwrap();
     }
 }
@@ -160,10 +146,10 @@ async fn failing_event_of_a_previous_leader_is_closed_on_recovery() {
     world.pass(5).await;
     let open = Some((Status::Open, Severity::Error));
     assert_eq!(world.pass(120).await, open);
-    world.watch = FailingWatch::new(world.deciding.clone(), world.intake.clone());
+    world.part = watch(&world.node());
     assert_eq!(world.pass(5).await, open);
     world.health(HealthState::Healthy, 0).await;
-    world.watch = FailingWatch::new(world.deciding.clone(), world.intake.clone());
+    world.part = watch(&world.node());
     assert_eq!(world.pass(5).await, Some((Status::Closed, Severity::Error)));
 }
 

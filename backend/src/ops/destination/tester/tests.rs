@@ -3,58 +3,40 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
-use tokio::{net::TcpListener, sync::watch};
+use tokio::net::TcpListener;
 
 use super::{CompletedTest, SentTest, Test, TestSubject, TestTarget, Tester};
 use crate::{
-    clock::{Clock, ManualClock},
-    config::Config,
     destination::{
-        EgressGuard, Sender,
         receiver::{Receiver, Reply},
+        samples::Sending,
     },
     domain::{
         Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
         IncomingEvent, Outcome, Secret, Severity, TemplateLanguage,
-        destination::{Header, HeaderValue, PagerDuty, Slack, Webhook, WebhookMethod},
+        destination::{Header, HeaderValue, PagerDuty, Slack, Webhook},
     },
     error::Error,
-    message::Links,
-    ops::{delivery::Deliveries, samples},
-    store::{Direction, Index, Lane, Store, engine::Range},
+    ops::{
+        delivery::Deliveries,
+        samples::{self, world},
+    },
+    store::{Direction, Index, Lane, engine::Range},
 };
 
 const CANARY: &str = "canary-secret";
 
-struct World {
-    config: Config,
-    store: Store,
-    clock: Arc<dyn Clock>,
-}
+type World = world::World<Sending>;
 
 impl World {
     fn new() -> Self {
-        let mut config = Config::new("unused");
-        config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
-        Self {
-            config,
-            store: samples::store(),
-            clock: Arc::new(ManualClock::starting_at(samples::START_MS)),
-        }
+        let world = world::at_rest();
+        let part = Sending::at(Arc::clone(&world.clock));
+        world.with(part)
     }
 
     fn tester(&self) -> Tester {
-        let guard = Arc::new(EgressGuard::new(&self.config.egress, Vec::new()));
-        let sender = Sender::new(
-            &self.config,
-            watch::Sender::default().subscribe(),
-            guard,
-            Arc::clone(&self.clock),
-            Links::default(),
-            None,
-        );
-        let config = self.config.delivery.clone();
-        Tester::new(self.store.clone(), Arc::clone(&self.clock), sender, config)
+        samples::tester(&self.store, self)
     }
 
     async fn test(&self, target: TestTarget, about: TestSubject) -> Result<Tested, Error> {
@@ -71,7 +53,7 @@ impl World {
         let SentTest {
             delivery, attempt, ..
         } = opening;
-        let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
+        let deliveries = Deliveries::new(self.store.clone(), self.clock());
         let (stored, attempts) = deliveries.get(delivery.id).await?;
         assert_eq!(stored.state, delivery.state);
         assert_eq!(attempts, std::slice::from_ref(&attempt));
@@ -93,23 +75,12 @@ struct Tested {
 
 fn webhook(url: String) -> DestinationKind {
     DestinationKind::Webhook(Webhook {
-        secret_url: Secret::default(),
-        auth: None,
-        on_clear: None,
-        on_update: None,
-        keep: std::collections::BTreeMap::new(),
-        values: std::collections::BTreeMap::default(),
-        expect: None,
-        compress: false,
-        test_effect: String::new(),
         url,
-        method: WebhookMethod::Post,
         headers: vec![Header {
             name: "authorization".into(),
             value: HeaderValue::Secret(Secret::new(format!("Bearer {CANARY}"))),
         }],
-        payload: String::new(),
-        signing_secret: Secret::default(),
+        ..Webhook::default()
     })
 }
 
@@ -319,7 +290,7 @@ async fn abandoned_test_is_still_recorded() {
         begun = begun(&world, &receiver) => begun,
     };
     assert!(matches!(begun.state, DeliveryState::Leased { .. }));
-    let deliveries = Deliveries::new(world.store.clone(), Arc::clone(&world.clock));
+    let deliveries = Deliveries::new(world.store.clone(), world.clock());
     let ended = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let (delivery, attempts) = deliveries.get(begun.id).await.unwrap();

@@ -87,8 +87,7 @@ async fn beat_at_another_node_uses_the_leaders_time() {
     leader.send("done", "a").await;
     leader.pass(73).await;
     assert!(leader.is_open(&[]).await);
-    let deciding = samples::deciding_at(store, &leader.clock).await;
-    let other = World::with(deciding, Arc::clone(&leader.clock));
+    let other = World::at(store, Arc::clone(&leader.clock)).await;
     other.send("done", "a").await;
     let known = |world: &World| {
         world
@@ -155,10 +154,8 @@ async fn kill_during_a_check_neither_loses_nor_repeats_an_alarm() {
 #[tokio::test]
 async fn beats_at_other_nodes_count_across_leader_changes() {
     let (store, _) = shared_store();
-    let (deciding, clock) = samples::deciding(store.clone()).await;
-    let other = samples::deciding_at(store, &clock).await;
-    let mut leader = World::with(deciding, Arc::clone(&clock));
-    let mut other = World::with(other, clock);
+    let mut leader = World::of(store.clone()).await;
+    let mut other = World::at(store, Arc::clone(&leader.clock)).await;
     leader.create(every_minute()).await;
     leader.pass(1).await;
     for round in 0..6 {
@@ -171,7 +168,7 @@ async fn beats_at_other_nodes_count_across_leader_changes() {
         // The leader fails. The other node accepts events throughout, and leads ten seconds later.
         leader.clock.advance(Duration::from_secs(10));
         std::mem::swap(&mut leader, &mut other);
-        leader.watch = HeartbeatWatch::new(leader.deciding.clone(), leader.intake.clone());
+        leader.part = Watches::of(&leader.node());
     }
     leader.pass(75).await;
     let alarm = leader.alarm("backup", &[]).await.unwrap();

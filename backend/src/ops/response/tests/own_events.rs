@@ -61,7 +61,7 @@ async fn no_response_report_and_its_closing_survive_a_kill() {
 
 #[tokio::test]
 async fn stored_own_event_is_ingested_once_despite_repeated_resumes() {
-    let store = samples::store();
+    let store = Store::in_memory();
     let (deciding, _) = samples::deciding(store.clone()).await;
     let now_ms = deciding.clock.now_ms();
     let mut changes = store.new_changes();

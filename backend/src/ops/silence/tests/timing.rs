@@ -45,7 +45,7 @@ fn in_office() -> Rule {
 
 /// The clock starts on Friday, 15 January 2027, at 08:00.
 async fn office(rules: &[Rule]) -> World {
-    let store = samples::store();
+    let store = Store::in_memory();
     save_calendar(
         &store,
         "office",
@@ -142,7 +142,7 @@ async fn calendar_edit_reevaluates_pending_notifications() {
 
 #[tokio::test]
 async fn calendar_silence_holds_and_reports_each_window() {
-    let store = samples::store();
+    let store = Store::in_memory();
     save_calendar(
         &store,
         "nights",

@@ -95,4 +95,4 @@ record! {
     } with { status: TryFrom::<u32>::try_from(status).ok()? }
 }
 
-numbers! { Outcome { 1 Delivered, 2 Rejected, 3 Unreachable, 4 Blocked, 5 Unknown } }
+numbers! { Outcome }

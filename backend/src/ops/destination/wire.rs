@@ -1,4 +1,4 @@
-//! Conversion of destinations from the wire.
+//! Conversion of destinations from and to the wire, where secrets are masked.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,8 +15,43 @@ use crate::{
     },
     error::Violation,
     limits::BUDGET_CRITICAL_SHARE_DEFAULT,
-    ops::wire::query,
+    ops::wire::{query, time::duration, to_i32},
 };
+
+/// Names on the wire; the first is the default.
+const METHODS: [(&str, WebhookMethod); 4] = [
+    ("POST", WebhookMethod::Post),
+    ("PUT", WebhookMethod::Put),
+    ("PATCH", WebhookMethod::Patch),
+    ("DELETE", WebhookMethod::Delete),
+];
+const PRIORITIES: [(&str, MailPriority); 4] = [
+    ("NORMAL", MailPriority::Normal),
+    ("HIGH", MailPriority::High),
+    ("LOW", MailPriority::Low),
+    ("SEVERITY", MailPriority::BySeverity),
+];
+
+/// Returns the value with a name, or the default if the name is empty or unknown. An unknown name
+/// is a violation.
+fn parse_name<T: Copy>(
+    names: &[(&str, T); 4],
+    name: &str,
+    field: String,
+    violations: &mut Vec<Violation>,
+) -> T {
+    let known = names.iter().find(|(known, _)| *known == name);
+    if known.is_none() && !name.is_empty() {
+        let names = names.map(|(name, _)| name).join(", ");
+        violations.push(Violation::new(field, format!("is not one of {names}")));
+    }
+    known.unwrap_or(&names[0]).1
+}
+
+fn name_of<T: Copy + PartialEq>(names: &[(&str, T)], value: T) -> String {
+    let found = names.iter().find(|(_, it)| *it == value);
+    found.map_or_else(String::new, |(name, _)| (*name).to_owned())
+}
 
 /// Converts the destination type; `None` if a violation was added. Only use the result if there are
 /// no violations.
@@ -66,19 +101,8 @@ pub(super) fn destination_type(
 }
 
 fn email_from_wire(wire: v1::Email, violations: &mut Vec<Violation>) -> Email {
-    let priority = match &*wire.priority {
-        "" | "NORMAL" => MailPriority::Normal,
-        "HIGH" => MailPriority::High,
-        "LOW" => MailPriority::Low,
-        "SEVERITY" => MailPriority::BySeverity,
-        _ => {
-            violations.push(Violation::new(
-                "type.email.priority",
-                "is not one of NORMAL, HIGH, LOW, SEVERITY",
-            ));
-            MailPriority::Normal
-        }
-    };
+    let field = "type.email.priority".into();
+    let priority = parse_name(&PRIORITIES, &wire.priority, field, violations);
     Email {
         to: wire.to,
         cc: wire.cc,
@@ -191,19 +215,7 @@ fn keep_from_wire((name, from): (String, String)) -> (String, Keep) {
 }
 
 fn method_from_wire(text: &str, field: &str, violations: &mut Vec<Violation>) -> WebhookMethod {
-    match text {
-        "" | "POST" => WebhookMethod::Post,
-        "PUT" => WebhookMethod::Put,
-        "PATCH" => WebhookMethod::Patch,
-        "DELETE" => WebhookMethod::Delete,
-        _ => {
-            violations.push(Violation::new(
-                format!("type.webhook.{field}"),
-                "is not one of POST, PUT, PATCH, DELETE",
-            ));
-            WebhookMethod::Post
-        }
-    }
+    parse_name(&METHODS, text, format!("type.webhook.{field}"), violations)
 }
 
 fn auth_from_wire(wire: v1::WebhookAuth, violations: &mut Vec<Violation>) -> Option<Auth> {
@@ -328,5 +340,179 @@ fn budget_from_wire(wire: v1::MessageBudget, violations: &mut Vec<Violation>) ->
             .per
             .and_then(|per| Duration::try_from(per).ok())
             .unwrap_or_default(),
+    }
+}
+
+#[expect(clippy::too_many_lines, reason = "one type after the other")]
+pub(super) fn destination_type_to_wire(kind: DestinationKind) -> Type {
+    match kind {
+        DestinationKind::Webhook(webhook) => Type::Webhook(v1::Webhook {
+            url: webhook.url,
+            secret_url: webhook.secret_url.to_string(),
+            method: name_of(&METHODS, webhook.method),
+            auth: webhook.auth.map(|it| auth_to_wire(*it)),
+            on_clear: webhook.on_clear.map(|it| follow_up_to_wire(*it)),
+            on_update: webhook.on_update.map(|it| follow_up_to_wire(*it)),
+            keep_secret: secret_names(&webhook.keep),
+            keep: webhook
+                .keep
+                .into_iter()
+                .map(|(name, it)| (name, it.from))
+                .collect(),
+            values: webhook.values.into_iter().map(value_to_wire).collect(),
+            expect: webhook.expect.map(|it| v1::WebhookExpect {
+                status: it.statuses.into_iter().map(i32::from).collect(),
+                body_clause: it.body.as_ref().map(Into::into),
+                destination_clause: it.destination.as_ref().map(Into::into),
+            }),
+            compress: webhook.compress,
+            test_effect: webhook.test_effect,
+            plain_headers: plain_header_lines(&webhook.headers),
+            headers: webhook.headers.into_iter().map(header_to_wire).collect(),
+            payload: webhook.payload,
+            signing_secret: webhook.signing_secret.to_string(),
+        }),
+        DestinationKind::Email(email) => Type::Email(v1::Email {
+            to: email.to,
+            cc: email.cc,
+            bcc: email.bcc,
+            from: email.from,
+            reply_to: email.reply_to,
+            list_id: email.list_id,
+            // The default has no name.
+            priority: name_of(&PRIORITIES[1..], email.priority),
+            subject: email.subject,
+            body: email.body,
+        }),
+        DestinationKind::Slack(slack) => Type::Slack(v1::Slack {
+            channel: slack.channel,
+            token: slack.token.to_string(),
+            blocks: slack.blocks,
+            update_first: slack.update_first,
+            broadcast_replies: slack.broadcast_replies,
+        }),
+        DestinationKind::MsTeams(teams) => Type::Msteams(v1::MsTeams {
+            url: teams.url.to_string(),
+        }),
+        DestinationKind::PagerDuty(pagerduty) => Type::Pagerduty(v1::PagerDuty {
+            routing_key: pagerduty.routing_key.to_string(),
+            class: pagerduty.class,
+            component: pagerduty.component,
+            group: pagerduty.group,
+            custom_details: pagerduty.custom_details,
+            links: pagerduty.links,
+            images: pagerduty.images,
+        }),
+        DestinationKind::ServiceNow(servicenow) => Type::Servicenow(v1::ServiceNow {
+            instance_url: servicenow.instance_url,
+            client_id: servicenow.client_id,
+            client_secret: servicenow.client_secret.to_string(),
+            token_url: servicenow.token_url,
+            refresh_token: servicenow.refresh_token.to_string(),
+        }),
+        DestinationKind::Event(event) => Type::Event(v1::EventDestination {
+            name_template: event.name_template,
+            type_template: event.type_template,
+            summary_template: event.summary_template,
+            severity: event.severity as i32,
+        }),
+    }
+}
+
+fn follow_up_to_wire(follow_up: FollowUp) -> v1::WebhookOnClear {
+    v1::WebhookOnClear {
+        url: follow_up.url,
+        method: name_of(&METHODS, follow_up.method),
+        payload: follow_up.payload,
+        gone_clause: follow_up.gone.as_ref().map(Into::into),
+    }
+}
+
+fn secret_names(keep: &BTreeMap<String, Keep>) -> Vec<String> {
+    let secret = keep.iter().filter(|(_, it)| it.is_secret);
+    secret.map(|(name, _)| name.clone()).collect()
+}
+
+fn auth_to_wire(auth: Auth) -> v1::WebhookAuth {
+    let auth = match auth {
+        Auth::Basic { username, password } => WireAuth::Basic(v1::BasicAuth {
+            username,
+            password: password.to_string(),
+        }),
+        Auth::Bearer { token } => WireAuth::Bearer(v1::BearerAuth {
+            token: token.to_string(),
+        }),
+        Auth::OAuth2 {
+            token_url,
+            client_id,
+            client_secret,
+            scope,
+            audience,
+            params,
+        } => WireAuth::Oauth2(v1::OAuth2Auth {
+            token_url,
+            client_id,
+            client_secret: client_secret.to_string(),
+            scope,
+            audience,
+            params: params.into_iter().collect(),
+        }),
+        Auth::Mtls {
+            certificate,
+            private_key,
+        } => WireAuth::Mtls(v1::MtlsAuth {
+            certificate,
+            private_key: private_key.to_string(),
+        }),
+        Auth::Aws {
+            access_key_id,
+            secret_access_key,
+            region,
+            service,
+        } => WireAuth::Aws(v1::AwsAuth {
+            access_key_id,
+            secret_access_key: secret_access_key.to_string(),
+            region,
+            service,
+        }),
+    };
+    v1::WebhookAuth { auth: Some(auth) }
+}
+
+fn value_to_wire((name, value): (String, ValueMap)) -> (String, v1::ValueMap) {
+    let value = v1::ValueMap {
+        from: value.from,
+        map: value.map,
+        default: value.default,
+    };
+    (name, value)
+}
+
+fn plain_header_lines(headers: &[Header]) -> Vec<String> {
+    let is_plain = |header: &&Header| matches!(header.value, HeaderValue::Plain(_));
+    let plain = headers.iter().filter(is_plain);
+    plain.map(|header| header.name.clone()).collect()
+}
+
+fn header_to_wire(header: Header) -> (String, String) {
+    let value = match header.value {
+        HeaderValue::Plain(text) => text,
+        HeaderValue::Secret(secret) => secret.to_string(),
+    };
+    (header.name, value)
+}
+
+pub(super) fn settings_to_wire(settings: DeliverySettings) -> v1::DeliverySettings {
+    let number = |count: Option<u32>| count.map_or(0, to_i32);
+    v1::DeliverySettings {
+        timeout: settings.timeout.map(duration),
+        max_in_flight: number(settings.max_in_flight),
+        max_per_minute: number(settings.max_per_minute),
+        max_attempts: number(settings.max_attempts),
+        budget: settings.budget.map(|it| v1::MessageBudget {
+            messages: to_i32(it.messages),
+            per: Some(duration(it.per)),
+            critical_share: Some(to_i32(it.critical_share)),
+        }),
     }
 }

@@ -13,7 +13,7 @@ pub fn holds(held_by: &[HeldBy]) -> Vec<v1::Hold> {
 }
 
 /// Converts the holds of all pending notifications, without duplicates.
-pub fn distinct_holds(pending: &[Pending]) -> Vec<v1::Hold> {
+pub(super) fn distinct_holds(pending: &[Pending]) -> Vec<v1::Hold> {
     let mut known: Vec<&HeldBy> = Vec::new();
     for held_by in pending.iter().flat_map(|it| &it.held_by) {
         let is_same = |it: &&HeldBy| it.kind == held_by.kind && it.id == held_by.id;
@@ -25,27 +25,11 @@ pub fn distinct_holds(pending: &[Pending]) -> Vec<v1::Hold> {
 }
 
 fn hold(held_by: &HeldBy) -> v1::Hold {
-    let kind = match held_by.kind {
-        HoldKind::Suppressed => v1::HoldKind::Suppressed,
-        HoldKind::Inhibition => v1::HoldKind::Inhibition,
-        HoldKind::Silence => v1::HoldKind::Silence,
-        HoldKind::ActiveTimes => v1::HoldKind::ActiveTimes,
-        HoldKind::Delay => v1::HoldKind::Delay,
-        HoldKind::AutoPause => v1::HoldKind::AutoPause,
-        HoldKind::Group => v1::HoldKind::Group,
-        HoldKind::Flapping => v1::HoldKind::Flapping,
-    };
     v1::Hold {
-        kind: kind.into(),
+        kind: held_by.kind as i32,
         name: match held_by.kind {
             HoldKind::Suppressed => String::new(),
-            HoldKind::Inhibition
-            | HoldKind::Silence
-            | HoldKind::ActiveTimes
-            | HoldKind::Delay
-            | HoldKind::AutoPause
-            | HoldKind::Group
-            | HoldKind::Flapping => held_by.name.to_string(),
+            _ => held_by.name.to_string(),
         },
         revision: i64::try_from(held_by.revision).unwrap_or(i64::MAX),
         since: Some(timestamp(held_by.since_ms)),
