@@ -76,7 +76,8 @@ impl HoldWatch {
         let clock = Arc::clone(&self.clock);
         repeat_until_shutdown(
             self,
-            (&*clock, HOLDS_WATCH_INTERVAL),
+            &*clock,
+            HOLDS_WATCH_INTERVAL,
             shutdown,
             "failed to check the age of due holds",
             |it| Box::pin(it.check()),

@@ -47,7 +47,8 @@ impl OnCallWatch {
         let clock = Arc::clone(&self.deciding.clock);
         repeat_until_shutdown(
             self,
-            (&*clock, ON_CALL_CHECK_INTERVAL),
+            &*clock,
+            ON_CALL_CHECK_INTERVAL,
             shutdown,
             "failed to check schedules",
             |it| Box::pin(it.run_once()),

@@ -91,7 +91,7 @@ impl ReceiptSweep {
     pub async fn run(self, shutdown: CancellationToken) {
         let clock = Arc::clone(&self.clock);
         let (every, failure) = (RECEIPT_SWEEP_INTERVAL, "failed to delete old receipts");
-        repeat_until_shutdown(self, (&*clock, every), shutdown, failure, |it| {
+        repeat_until_shutdown(self, &*clock, every, shutdown, failure, |it| {
             let most = ReceiptLimits {
                 count: RECEIPTS_MAX,
                 bytes: RECEIPT_BYTES_MAX,

@@ -13,7 +13,8 @@ use crate::{
 /// Repeats a check until shutdown, with a pause after each. Failures are logged as `failure`.
 pub async fn repeat_until_shutdown<T: Send, E: Display + Send + Sync>(
     mut checker: T,
-    (clock, pause): (&dyn Clock, Duration),
+    clock: &dyn Clock,
+    pause: Duration,
     shutdown: CancellationToken,
     failure: &'static str,
     check: fn(&mut T) -> BoxFuture<'_, Result<(), E>>,

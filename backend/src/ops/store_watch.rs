@@ -83,7 +83,8 @@ impl StoreWatch {
         // If the disk is still full, the next check reports it.
         repeat_until_shutdown(
             self,
-            (&*clock, INTERVAL),
+            &*clock,
+            INTERVAL,
             shutdown,
             "failed to report the full disk",
             |it| Box::pin(it.check()),

@@ -34,3 +34,30 @@ pub fn count_by_name(counts: BTreeMap<Severity, usize>) -> BTreeMap<String, i32>
         .map(|(severity, count)| (severity.enum_name().to_owned(), to_i32(count)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use bellwether_proto::v1::{self, audit_entry, occurrence, silence};
+
+    use crate::domain::{AuditAction, CloseReason, HoldKind, Outcome, Role, SilenceState};
+
+    #[test]
+    fn numbers_of_variants_are_those_on_the_wire() {
+        macro_rules! check {
+            ($($domain:ident, $wire:path: $($variant:ident)+;)+) => {$($({
+                use $wire as Wire;
+                let (number, on_wire) = ($domain::$variant as i32, Wire::$variant as i32);
+                assert_eq!(number, on_wire, "{:?}", $domain::$variant);
+            })+)+};
+        }
+        check! {
+            AuditAction, audit_entry::Action: Created Updated Deleted Read Refused;
+            CloseReason, occurrence::CloseReason: Sender Operator Aged Expired;
+            HoldKind, v1::HoldKind:
+                Suppressed Inhibition Silence ActiveTimes Delay AutoPause Group Flapping;
+            Outcome, v1::Outcome: Delivered Rejected Unreachable Blocked Unknown;
+            Role, v1::Role: Ingest Viewer Operator Editor Admin;
+            SilenceState, silence::State: Scheduled Active Expired;
+        }
+    }
+}

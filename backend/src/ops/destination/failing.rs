@@ -70,7 +70,8 @@ impl FailingWatch {
         let clock = Arc::clone(&self.deciding.clock);
         repeat_until_shutdown(
             self,
-            (&*clock, INTERVAL),
+            &*clock,
+            INTERVAL,
             shutdown,
             "failed to check the health of destinations",
             |it| Box::pin(it.run_once()),

@@ -26,7 +26,8 @@ impl BeatFlush {
         // If this fails, the beats stay cached.
         repeat_until_shutdown(
             self,
-            (&*clock, every),
+            &*clock,
+            every,
             shutdown,
             "failed to store beats",
             |it| Box::pin(it.run_once()),

@@ -92,7 +92,8 @@ impl HeartbeatWatch {
         let clock = Arc::clone(&self.deciding.clock);
         repeat_until_shutdown(
             self,
-            (&*clock, BEATS_APART),
+            &*clock,
+            BEATS_APART,
             shutdown,
             "failed to check heartbeats",
             |it| Box::pin(it.run_once()),

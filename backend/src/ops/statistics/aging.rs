@@ -34,7 +34,8 @@ impl CounterAging {
         let clock = Arc::clone(&self.clock);
         repeat_until_shutdown(
             self,
-            (&*clock, INTERVAL),
+            &*clock,
+            INTERVAL,
             shutdown,
             "failed to delete old counters",
             |it| Box::pin(it.age_counters()),
