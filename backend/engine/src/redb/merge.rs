@@ -17,10 +17,6 @@ pub(super) struct Merge<'a> {
     direction: Direction,
 }
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "few values exist, and boxing would add an allocation to each"
-)]
 enum Source<'a> {
     Memory(memtable::Walk<'a>),
     Table(redb::Range<'a, &'static [u8], &'static [u8]>),
