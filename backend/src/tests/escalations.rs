@@ -14,8 +14,8 @@ use crate::{
     config::Config,
     destination::receiver::{Receiver, Reply},
     domain::{
-        Clause, Delivery, DeliveryState, IncomingEvent, Literal, Query, Severity, SharedSettings,
-        Status,
+        Clause, Delivery, DeliveryState, IncomingEvent, Literal, Query, RecordId, Severity,
+        SharedSettings, Status,
     },
     lifecycle::StateChange,
     ops::{
@@ -28,6 +28,7 @@ use crate::{
         trigger::event_type,
         wire::time::duration_from_ms,
     },
+    store::{Direction, engine::Range},
     testing::walks::walk_length,
 };
 
@@ -57,6 +58,15 @@ struct HostState {
     until_ms: Option<i64>,
 }
 
+/// A use of a contact method that does not report a closing.
+struct UsedMethod {
+    occurrence: (usize, u32),
+    person: String,
+    method: String,
+    way: String,
+    create_ms: i64,
+}
+
 struct Hours {
     service: Service,
     clock: Arc<ManualClock>,
@@ -65,6 +75,7 @@ struct Hours {
     /// Times of acknowledgements and closings, by host and occurrence.
     pauses: BTreeMap<(usize, u32), Vec<i64>>,
     receiver: Receiver,
+    used: BTreeMap<RecordId, UsedMethod>,
 }
 
 fn event(host: usize, status: Status, severity: Severity, at_ms: i64) -> IncomingEvent {
@@ -94,6 +105,7 @@ impl Hours {
             hosts: BTreeMap::new(),
             pauses: BTreeMap::new(),
             receiver,
+            used: BTreeMap::new(),
         };
         hours.set_up().await;
         hours
@@ -172,17 +184,11 @@ impl Hours {
         let now_ms = self.clock.now_ms();
         let severities = [Severity::Warning, Severity::Error, Severity::Critical];
         let severity = severities[self.random.random_range(0..severities.len())];
-        let known = self.hosts.get(&host).copied();
-        let step_count = match known {
-            Some(open) if open.is_open && severity > open.most_severe => {
-                let steps = self.steps().await;
-                steps.get(&(host, open.occurrence)).map_or(0, Vec::len)
-            }
-            _ => 0,
-        };
+        let steps = self.steps().await;
         let events = vec![event(host, status, severity, now_ms)];
         let submitted = self.service.intake().submit(events, None).await.unwrap();
         assert!(submitted.failed.is_empty());
+        let known = self.hosts.get(&host).copied();
         match (status, known) {
             (Status::Closed, Some(host_is)) => {
                 let closed = HostState {
@@ -195,6 +201,7 @@ impl Hours {
                 paused.push(now_ms);
             }
             (_, Some(open)) if open.is_open && severity > open.most_severe => {
+                let step_count = steps.get(&(host, open.occurrence)).map_or(0, Vec::len);
                 let worse = HostState {
                     most_severe: severity,
                     paging_ms: Some(now_ms),
@@ -252,7 +259,7 @@ impl Hours {
     }
 
     /// Returns the times of the steps, by the host and number of the occurrence.
-    async fn steps(&self) -> BTreeMap<(usize, u32), Vec<i64>> {
+    async fn steps(&mut self) -> BTreeMap<(usize, u32), Vec<i64>> {
         let mut steps: BTreeMap<_, Vec<i64>> = BTreeMap::new();
         for ((about, _, _), times) in self.used("page").await {
             steps.entry(about).or_default().extend(times);
@@ -262,26 +269,42 @@ impl Hours {
 
     /// Returns the times at which methods whose variable `way` has this value were used, by
     /// occurrence, person and identity of the method.
-    async fn used(&self, way: &str) -> BTreeMap<((usize, u32), String, String), Vec<i64>> {
+    async fn used(&mut self, way: &str) -> BTreeMap<((usize, u32), String, String), Vec<i64>> {
+        self.read_new_deliveries().await;
         let mut used: BTreeMap<_, Vec<i64>> = BTreeMap::new();
-        for it in samples::all::<Delivery>(self.service.store()).await {
-            let contact = it.content.contact.as_ref();
-            let contact = contact.filter(|it| it.variables["way"] == way);
-            if let Some(contact) = contact.filter(|_| !it.content.clear) {
-                let key = (
-                    occurrence_key(&it),
-                    contact.name.to_string(),
-                    contact.method.clone(),
-                );
-                used.entry(key).or_default().push(it.create_ms);
-            }
+        for it in self.used.values().filter(|it| it.way == way) {
+            let key = (it.occurrence, it.person.clone(), it.method.clone());
+            used.entry(key).or_default().push(it.create_ms);
         }
         used
     }
 
+    async fn read_new_deliveries(&mut self) {
+        // Ids begin with the time. Others of the newest time may be new.
+        let newest = self.used.last_key_value();
+        let range = Range {
+            start: newest.map_or_else(Vec::new, |(id, _)| id.to_bytes()[..6].to_vec()),
+            end: None,
+        };
+        let (store, ascending) = (self.service.store(), Direction::Ascending);
+        let found = store.page::<Delivery>(range, ascending, 100_000).await;
+        for it in found.unwrap().into_iter().map(|it| it.value) {
+            if let Some(contact) = it.content.contact.as_ref().filter(|_| !it.content.clear) {
+                let used = UsedMethod {
+                    occurrence: occurrence_key(&it),
+                    person: contact.name.to_string(),
+                    method: contact.method.clone(),
+                    way: contact.variables["way"].clone(),
+                    create_ms: it.create_ms,
+                };
+                self.used.insert(it.id, used);
+            }
+        }
+    }
+
     /// Checks that each page is followed by its call, neither early nor late, unless someone
     /// responded in the meantime.
-    async fn check_calls(&self) {
+    async fn check_calls(&mut self) {
         let now_ms = self.clock.now_ms();
         let mut calls = BTreeMap::new();
         for ((about, name, method), times) in self.used("call").await {
@@ -393,7 +416,7 @@ impl Hours {
 
     /// Checks that every message was delivered, and that every contact notified of an event was
     /// also notified of its closing.
-    async fn check_end(&self) {
+    async fn check_end(&mut self) {
         let mut newest: BTreeMap<(usize, u32, String), Delivery> = BTreeMap::new();
         let mut closings = 0;
         let mut all = samples::all::<Delivery>(self.service.store()).await;
