@@ -29,6 +29,8 @@ class Occurrence:
     severity: int = INFO
     status: int = OPEN
     acknowledged: bool = False
+    # The severity at the last acknowledgement; 0 without one. Acknowledging another one is a change.
+    acknowledged_severity: int = 0
     summary: str = ""
     body: str = ""
     type: str = ""
@@ -106,10 +108,18 @@ class Was:
     status: int
     severity: int
     acknowledged: bool
+    acknowledged_severity: int
 
 
 def was(occurrence):
-    return Was(occurrence.status, occurrence.severity, occurrence.acknowledged)
+    return Was(
+        occurrence.status, occurrence.severity, occurrence.acknowledged, occurrence.acknowledged_severity
+    )
+
+
+def acknowledge(occurrence, flag):
+    occurrence.acknowledged = flag
+    occurrence.acknowledged_severity = occurrence.severity if flag else 0
 
 
 def decide(definitions, event, occurrence, before, by_sender=False):
@@ -222,7 +232,7 @@ def take(definitions, event, sent, order, seen, late):
         setattr(occurrence, name, sent.get(name) or getattr(occurrence, name))
     occurrence.metadata = sent.get("metadata") or occurrence.metadata
     if "acknowledged" in sent:
-        occurrence.acknowledged = sent["acknowledged"]
+        acknowledge(occurrence, sent["acknowledged"])
     occurrence.status = sent.get("status") or occurrence.status
     if occurrence.status == CLOSED and (before is None or before.status != CLOSED):
         occurrence.close_reason = "SENDER"
@@ -240,7 +250,7 @@ def set_status(definitions, event, occurrence, status, acknowledged):
     if status:
         occurrence.status = status
     if acknowledged is not None:
-        occurrence.acknowledged = acknowledged
+        acknowledge(occurrence, acknowledged)
     if before == was(occurrence):
         return True
     if before.acknowledged != occurrence.acknowledged:
