@@ -150,7 +150,8 @@ pub(crate) fn send(
                 if *stop.borrow() {
                     return;
                 }
-                // Otherwise senders would use all processors, above all while a node is down.
+                // Without a pause, senders would keep all processors busy, especially while a node is
+                // down.
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
                 let host = format!("{round}-{sender}-{number}");
                 let event = samples::event("full", &host, "SEVERITY_ERROR", "disk is full");

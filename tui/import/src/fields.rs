@@ -60,7 +60,7 @@ impl Fields {
             .transpose()
     }
 
-    /// Removes and returns a string field that is not empty.
+    /// Removes and returns a string field; `None` if it is absent or empty.
     pub(crate) fn take_filled(&mut self, name: &str) -> Result<Option<String>, ImportError> {
         Ok(self.take_text(name)?.filter(|text| !text.is_empty()))
     }
@@ -70,12 +70,12 @@ impl Fields {
         text.ok_or_else(|| invalid_field_error(&self.path_of(name), "is required"))
     }
 
-    /// Removes and returns a whole number; `None` if the field has another value.
+    /// Removes and returns an integer; `None` if the field is absent or its text is not an integer.
     pub(crate) fn take_integer(&mut self, name: &str) -> Result<Option<i64>, ImportError> {
         Ok(self.take_text(name)?.and_then(|text| text.parse().ok()))
     }
 
-    /// Removes fields without a report.
+    /// Removes fields without reporting them.
     pub(crate) fn ignore(&mut self, names: &[&str]) {
         self.rest.retain(|name, _| !names.contains(&name.as_str()));
     }

@@ -21,7 +21,7 @@ macro_rules! screens {
     };
 }
 
-// The titles, and whether the screen is a list instead of a document.
+// The variant, the title, and whether the screen is a list rather than a document.
 screens! {
     Overview "Overview" false;
     OnCall "On call" false;

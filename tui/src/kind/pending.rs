@@ -119,7 +119,8 @@ pub(crate) fn format_hold(around: &dyn RenderContext, hold: &v1::Hold) -> String
         }
         v1::HoldKind::Budget => format!("over the budget of {name}: {detail}{until}"),
         v1::HoldKind::Silence => format!("by silence {name} ({}, {detail}){until}", hold.author),
-        kind => format!("{} of rule {name}{until}", hold_word(kind)),
+        v1::HoldKind::Delay => format!("delay of rule {name}{until}"),
+        kind => format!("{} {name}: {detail}{until}", hold_word(kind)),
     }
 }
 

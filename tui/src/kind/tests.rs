@@ -151,6 +151,14 @@ fn hints_in_forms_and_empty_lists_name_existing_actions() {
     let known: Vec<String> = ACTIONS.iter().map(|entry| entry.action.name()).collect();
     for kind in Kind::ALL {
         let spec = spec(*kind);
+        assert!(
+            !spec.columns.is_empty() && !spec.empty.is_empty(),
+            "{kind:?}"
+        );
+        for field in spec.fields {
+            let has_help = !field.help.is_empty() || field.kind == FieldKind::Section;
+            assert!(has_help, "{kind:?}: {} has no help", field.path);
+        }
         let sentences = spec.fields.iter().map(|field| field.help);
         for sentence in sentences.chain([spec.empty]) {
             for part in sentence.split('‹').skip(1) {

@@ -64,7 +64,7 @@ pub(crate) enum Content {
         explanation: Box<Loaded<v1::ExplainEventResponse>>,
         tab: Tab,
     },
-    /// The response that the page shows, a [`Loaded`] value.
+    /// The response shown on the page, as a [`Loaded`] value.
     Response(Box<dyn Slot>),
     Form(Box<Form>),
     Report(Box<Report>),

@@ -51,9 +51,9 @@ impl HoldKind {
         }
     }
 
-    /// Whether the end is a time after the start, which a clock step shifts. Other holds end at a
-    /// time of day, or have no known end.
-    pub(super) fn ends_after_a_time(self) -> bool {
+    /// Whether the hold ends a certain time after its start, so that a clock step shifts the end.
+    /// Other holds end at a time of day, or have no known end.
+    pub(super) fn has_relative_end(self) -> bool {
         !matches!(self, Self::Suppressed | Self::Silence | Self::ActiveTimes)
     }
 }

@@ -119,7 +119,7 @@ impl Shift for DeliveryState {
 impl Shift for HeldBy {
     fn shift_times(&mut self, by_ms: i64) {
         self.since_ms.shift_times(by_ms);
-        if self.kind.ends_after_a_time() {
+        if self.kind.has_relative_end() {
             self.until_ms.shift_times(by_ms);
         }
     }

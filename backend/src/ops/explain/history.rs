@@ -119,9 +119,8 @@ fn receiver_name(delivery: &Delivery) -> String {
 fn notification_items(rule: &RuleExplanation) -> impl Iterator<Item = TimelineEntry> {
     rule.notifications.iter().map(|notification| {
         let is_part = |it: &&SentDelivery| {
-            notification
-                .delivery_ids
-                .contains(&it.delivery.id.to_string())
+            let id = it.delivery.id.to_string();
+            notification.delivery_ids.contains(&id)
         };
         let sent: Vec<_> = rule.deliveries.iter().filter(is_part).collect();
         let names: Vec<_> = sent.iter().map(|it| receiver_name(&it.delivery)).collect();

@@ -74,7 +74,7 @@ impl Node {
 
 /// A service, and the operations that tests perform on it.
 ///
-/// `T` is the part of the service that only the tests of one module call; a world derefs to it.
+/// `T` is the part of the service that one module tests. A world dereferences to it.
 pub(crate) struct World<T = ()> {
     pub(crate) store: Store,
     pub(crate) clock: Arc<ManualClock>,

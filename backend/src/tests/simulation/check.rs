@@ -26,8 +26,8 @@ impl Scenario {
         }
         self.check_occurrences().await;
         self.check_ends(&deliveries).await;
-        check_digests(&deliveries, self.share(4));
-        check_order(&deliveries, self.share(20));
+        check_digests(&deliveries, self.scale_minimum(4));
+        check_order(&deliveries, self.scale_minimum(20));
         invariants::check(self.service.store(), self.schedule.len()).await;
     }
 
@@ -62,12 +62,12 @@ impl Scenario {
         let updates = sent.keys().filter(|of| of.4).count();
         let repeats = sent.values().filter(|count| **count > 1).count();
         assert!(
-            sent.len() > self.share(800),
+            sent.len() > self.scale_minimum(800),
             "only {} were notified",
             sent.len()
         );
         assert!(
-            updates > self.share(50) && repeats > self.share(20),
+            updates > self.scale_minimum(50) && repeats > self.scale_minimum(20),
             "{updates} {repeats}"
         );
     }
@@ -121,7 +121,7 @@ impl Scenario {
         );
         let by_groups = opened.iter().filter(|it| groups(it.0)).count();
         assert!(
-            by_groups >= self.share(20),
+            by_groups >= self.scale_minimum(20),
             "only {by_groups} were notified by rules that group"
         );
         for of in &opened {
@@ -133,7 +133,7 @@ impl Scenario {
             }
         }
         assert!(
-            gathered > 5 && expected.len() > self.share(200),
+            gathered > 5 && expected.len() > self.scale_minimum(200),
             "{gathered} {}",
             expected.len()
         );
@@ -180,7 +180,10 @@ impl Scenario {
         }
         let expected: usize = self.model.lines.values().map(Vec::len).sum();
         assert_eq!(found, expected);
-        assert!(found >= self.share(2_000), "only {found} occurrences");
+        assert!(
+            found >= self.scale_minimum(2_000),
+            "only {found} occurrences"
+        );
     }
 
     /// Checks that every delivery ended according to its destination's behaviour, and that every

@@ -286,8 +286,8 @@ impl Scenario {
         }
     }
 
-    /// Returns the share of a number that this walk has of the full one.
-    pub(super) fn share(&self, of_full: usize) -> usize {
+    /// Scales a minimum of the full walk to the length of this one.
+    pub(super) fn scale_minimum(&self, of_full: usize) -> usize {
         of_full * self.events_per_step / FULL_EVENTS
     }
 
@@ -407,7 +407,7 @@ impl Scenario {
         let mut events = Vec::new();
         for _ in 0..count {
             let is_new = self.hosts == 0
-                || (self.hosts < self.share(OCCURRENCES) && self.random.random_bool(0.75));
+                || (self.hosts < self.scale_minimum(OCCURRENCES) && self.random.random_bool(0.75));
             let host = if is_new {
                 self.hosts += 1;
                 self.hosts - 1

@@ -11,7 +11,7 @@ use crate::{
     theme::Token,
 };
 
-/// Executes an action. All writes other than bulk changes are sent here.
+/// Executes an action.
 pub(super) fn execute(model: &mut Model, then: Consequence) {
     match then {
         Consequence::LeaveForm => navigate::go_back(model),

@@ -432,7 +432,7 @@ pub(super) fn save_form(model: &mut Model) {
 }
 
 /// Handles the result of the validation before saving: asks for confirmation or shows the errors.
-/// The confirmation gets the keys pressed in the meantime. Returns whether a validation was pending.
+/// Keys pressed in the meantime go to the confirmation. Returns whether a validation was pending.
 fn handle_validation(
     model: &mut Model,
     ticket: Ticket,

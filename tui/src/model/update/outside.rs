@@ -25,8 +25,8 @@ pub(super) fn run_command(model: &mut Model, at: usize) {
     with_item(model, move |model, item| confirm_command(model, at, item));
 }
 
-/// Does a task with the selected or shown item. The rows of events are not complete, so an event is
-/// read first; it is dropped if another was requested in the meantime.
+/// Runs a task on the selected or shown item. Rows of events are incomplete, so the event is read
+/// first; the task is skipped if another event was requested in the meantime.
 fn with_item(model: &mut Model, task: impl FnOnce(&mut Model, &Value) + Send + 'static) {
     match model.current_json(&model.current_id()) {
         Some(MenuAction::Event(id)) => {

@@ -296,7 +296,10 @@ pub(super) fn read_row_details_if_due(model: &mut Model) {
                 model,
                 get,
                 |it| &mut it.beside.decided,
-                |answer| deliveries::parse_delivery(answer).map(|it| vec![it]),
+                |answer| {
+                    let found: v1::GetDeliveryResponse = message(answer)?;
+                    Ok(found.delivery.into_iter().collect())
+                },
             );
         }
         _ => {}

@@ -477,7 +477,7 @@ pub(super) fn open_report(model: &mut Model, title: String, inquiry: Inquiry) {
     navigate::push_page(model, page);
 }
 
-/// Sends the next call for a report, with the result of the calls before.
+/// Sends the next call for a report, with the results of the previous calls.
 fn send_inquiry(
     model: &mut Model,
     inquiry: Inquiry,
