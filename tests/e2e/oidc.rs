@@ -12,7 +12,7 @@ use std::{
 
 use bellwether_tests::{
     process,
-    programs::{packages, port, programs},
+    programs::{packages, programs},
     tree,
     world::World,
 };
@@ -40,7 +40,7 @@ impl Drop for Provider {
 impl Provider {
     /// Starts the provider, with tokens valid for `token_seconds`; `None`, with a message, if its
     /// package is not installed.
-    fn start(port: u16, token_seconds: u32) -> Option<Self> {
+    fn start(token_seconds: u32) -> Option<Self> {
         let packages = packages(&tree::root().join("target/ci/node"))?;
         let [node] = programs(["node"])?;
         if !packages.join("oidc-provider").is_dir() {
@@ -51,8 +51,7 @@ impl Provider {
         let script = tree::root().join("tests/e2e/oidc/provider.mjs");
         std::fs::copy(script, folder.path().join("provider.mjs")).unwrap();
         let mut child = Command::new(node)
-            .args(["provider.mjs", &port.to_string(), PEOPLE])
-            .arg(token_seconds.to_string())
+            .args(["provider.mjs", PEOPLE, &token_seconds.to_string()])
             .current_dir(folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -112,7 +111,7 @@ fn settings(issuer: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn provider_token_grants_the_role_of_its_claims() {
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let world = World::with_settings(&settings(&provider.issuer));
@@ -186,7 +185,7 @@ async fn provider_token_grants_the_role_of_its_claims() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn token_stays_valid_while_the_provider_is_down() {
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let world = World::with_settings(&settings(&provider.issuer));
@@ -199,7 +198,7 @@ async fn token_stays_valid_while_the_provider_is_down() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unreachable_provider_rejects_tokens_with_a_reason_but_not_keys() {
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let token = provider.token("ada", "bellwether").await;
@@ -311,7 +310,7 @@ fn no(sentence: &str) -> (bool, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn terminal_login_replaces_the_key_until_logout() {
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let world = World::with_settings(&settings(&provider.issuer));
@@ -372,7 +371,7 @@ async fn terminal_login_replaces_the_key_until_logout() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sign_in_is_renewed_before_expiry_or_explains_the_failure() {
     // The validity is shorter than the time before expiry at which tokens are renewed.
-    let Some(provider) = Provider::start(port(), 50) else {
+    let Some(provider) = Provider::start(50) else {
         return;
     };
     let world = World::with_settings(&settings(&provider.issuer));
@@ -434,7 +433,7 @@ async fn failed_login_states_the_reason_and_stores_no_token() {
         reported,
         no("sign-in is not set up on the service (`oidc.issuer`); use a key")
     );
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let world = World::with_settings(&settings(&provider.issuer));

@@ -4,8 +4,10 @@ use std::{
     fs,
     io::Write as _,
     net::TcpListener,
+    ops::Range,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
 };
 
 /// Returns the programs with these names in Debian; `None`, with a message, if one is missing.
@@ -82,11 +84,16 @@ impl Drop for Running {
     }
 }
 
-/// Returns a free port for the next program to start.
+/// Returns a free port for the next program to start. It is below the ports that the system assigns
+/// to sockets without one, so that no other socket takes it before the program starts.
 ///
 /// # Panics
 /// Panics if no port is free.
 pub fn port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    const PORTS: Range<u16> = 20_000..30_000;
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    let next = || PORTS.start + TAKEN.fetch_add(1, Ordering::Relaxed) % (PORTS.end - PORTS.start);
+    let mut candidates = std::iter::repeat_with(next).take(PORTS.len());
+    let free = candidates.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    free.expect("no port is free")
 }

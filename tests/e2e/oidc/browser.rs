@@ -4,7 +4,7 @@ mod flood;
 
 use std::collections::BTreeMap;
 
-use bellwether_tests::{programs::port, rest::Rest, world::World};
+use bellwether_tests::{rest::Rest, world::World};
 use http::Method;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
@@ -131,7 +131,7 @@ impl Browser {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn browser_sign_in_is_valid_only_for_web_pages() {
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let settings = format!("{}page = {PAGE:?}\n", settings(&provider.issuer));
@@ -175,7 +175,7 @@ async fn browser_sign_in_is_valid_only_for_web_pages() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn browser_completes_only_sign_ins_it_started() {
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let settings = format!("{}page = {PAGE:?}\n", settings(&provider.issuer));
@@ -223,7 +223,7 @@ fn at_page(provider: &Provider) -> World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn authorization_code_works_once_in_the_same_browser() {
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let world = at_page(&provider);
@@ -297,7 +297,7 @@ async fn authorization_code_works_once_in_the_same_browser() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sign_in_cookies_are_http_only_and_redirects_stay_local() {
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let secure = format!(
@@ -382,7 +382,7 @@ async fn is_no_key(rest: &Rest, token: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cross_site_requests_make_no_change() {
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let world = at_page(&provider);
@@ -442,7 +442,7 @@ async fn cross_site_requests_make_no_change() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn token_with_wrong_audience_or_signature_is_rejected() {
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let settings = settings(&provider.issuer);

@@ -9,7 +9,6 @@ use std::{
 
 use bellwether_tests::{
     eventually::eventually,
-    programs::port,
     proxy::{Proxy, Weather},
     terminal::Terminal as Screen,
     world::World,
@@ -39,7 +38,7 @@ async fn happen(world: &World, word: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_and_command_continue_with_the_renewed_token() {
-    let Some(provider) = Provider::start(port(), LIFE) else {
+    let Some(provider) = Provider::start(LIFE) else {
         return;
     };
     let world = World::with_settings(&settings(&provider.issuer));
@@ -104,7 +103,7 @@ async fn console_and_command_continue_with_the_renewed_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn console_reports_an_expired_sign_in_and_recovers() {
-    let Some(provider) = Provider::start(port(), 600) else {
+    let Some(provider) = Provider::start(600) else {
         return;
     };
     let world = World::with_settings(&settings(&provider.issuer));

@@ -4,9 +4,9 @@ import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
 
 const server = createServer();
-await new Promise((listening) => server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', listening));
+await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
 const issuer = `http://127.0.0.1:${server.address().port}`;
-const people = JSON.parse(process.argv[3] ?? '{"ada": ["ops-leads"]}');
+const people = JSON.parse(process.argv[2]);
 
 const provider = new Provider(issuer, {
   clients: [
@@ -29,7 +29,7 @@ const provider = new Provider(issuer, {
   features: { deviceFlow: { enabled: true }, devInteractions: { enabled: false } },
   conformIdTokenClaims: false,
   claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['groups'] },
-  ttl: { IdToken: Number(process.argv[4] ?? 600) },
+  ttl: { IdToken: Number(process.argv[3]) },
   findAccount: (_, id) => ({
     accountId: id,
     claims: () => ({ sub: id, email: `${id}@example.org`, email_verified: true, groups: people[id] ?? [] }),
