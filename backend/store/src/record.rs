@@ -1,7 +1,8 @@
-//! Domain values as records: typed reads, and change sets that maintain the indexes.
+//! Domain values as records: typed reads, and the commits of change sets.
 
 pub mod bytes;
 mod chain;
+mod changes;
 pub mod counters;
 mod followers;
 #[cfg(test)]
@@ -23,58 +24,32 @@ use std::{
 use futures_util::future::{BoxFuture, try_join_all};
 use tokio::sync::{RwLock, watch};
 
+pub use self::changes::{Changes, destination_slot};
+use self::kinds::read_shift;
 pub(super) use self::kinds::{ProofLevel, renew_proof, upgrade_proof, with_record};
 pub use self::kinds::{
     RUNNING, beat_prefix, delivery_thread_prefix, kept_value_prefix, response_prefix, start_prefix,
     thread_prefix, users_prefix, waiting_prefix,
 };
-use self::kinds::{read_shift, with_shift};
 pub use self::shift::ClockFact;
 pub(super) use self::shift::is_clock_fact;
 pub use self::v1::audit::chain_entry;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
 use crate::{
     audit::{self, AuditSnapshot, AuditedChange, ChangeAudit},
-    decide::Snapshot,
-    domain::{
-        Name, Occurrence, RecordId, Shift,
-        counter::{Counter, CounterTally},
-        noise::DecisionKey,
-    },
+    domain::{Name, RecordId, Shift, counter::CounterTally},
     engine::{
-        Action, ApplyResult, Change, ChangeSet, Direction, DiskShare, Duty, Engine, EngineError,
-        Entry, Expect, Index, IndexedRecord, Kind, Lane, LogPosition, Range, Row,
+        ApplyResult, Change, ChangeSet, Direction, DiskShare, Duty, Engine, EngineError, Entry,
+        Index, IndexedRecord, Kind, Lane, Range, Row,
         limits::STORE_LEADER_ADVANCED_EVERY,
         memory::MemoryEngine,
         merging::MergingEngine,
-        ownership::{Claim, OwnedSlots, slot_for_key},
+        ownership::{Claim, OwnedSlots},
         staged::StagedEngine,
     },
     metrics::{CommitStep, Metrics},
     seal::Sealer,
 };
-
-/// Whether a new record of this kind adds to the load of the store. Changes by users and progress
-/// of deliveries do not.
-fn adds_to_load(kind: Kind) -> bool {
-    matches!(kind, Kind::Occurrence | Kind::Delivery)
-}
-
-/// Whether decisions depend on records of this kind, and have to be repeated if such a record
-/// changed. These are the kinds from which the rules are built.
-fn is_definition(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Trigger
-            | Kind::Destination
-            | Kind::Rule
-            | Kind::Silence
-            | Kind::Calendar
-            | Kind::Inhibition
-            | Kind::Enrichment
-            | Kind::Settings
-    )
-}
 
 pub trait Record: Shift + Clone + Send + Sync + Sized + 'static {
     const KIND: Kind;
@@ -550,22 +525,6 @@ impl Store {
     }
 }
 
-fn check_change<T: Record>(old: &Stored<T>) -> Change {
-    Change {
-        is_logged: false,
-        ..Change::new(
-            T::KIND,
-            &old.value.key(),
-            Expect::Version(old.version),
-            Action::Check,
-        )
-    }
-}
-
-pub fn destination_slot(destination: RecordId) -> u8 {
-    slot_for_key(&destination.to_bytes())
-}
-
 /// A store whose changes are staged, to be applied to the underlying store together.
 #[derive(Debug)]
 pub struct StagedStore {
@@ -587,246 +546,5 @@ impl StagedStore {
             audited.changes = audit::merge_changes(std::mem::take(&mut collected));
         }
         changes
-    }
-}
-
-/// A change set that is applied atomically, with its counts. Each record can be changed once.
-#[derive(Debug)]
-pub struct Changes {
-    sealer: Arc<Sealer>,
-    list: Vec<Change>,
-    counts: Counts,
-    /// Whether the records are restored, so that their steps were already counted.
-    is_past: bool,
-    rests_on: Option<LogPosition>,
-    space: DiskShare,
-    slots: BTreeSet<u8>,
-    owner: Option<Duty>,
-    steps: Vec<CommitStep>,
-    decided: BTreeSet<(DecisionKey, Counter)>,
-    audited: Option<ChangeAudit>,
-    /// Checks that the owners of changed rows are unchanged.
-    owners: Vec<Change>,
-    ended: Vec<EndedDelivery>,
-    /// Shift that the times of the records include, in milliseconds.
-    shift_ms: i64,
-    has_times: bool,
-    /// Whether some records were read with another shift.
-    is_outdated: bool,
-}
-
-impl Changes {
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty() && self.counts.is_empty()
-    }
-
-    /// Asserts that no record is written twice in one commit, because such a commit would conflict
-    /// with itself on every retry.
-    fn check_single<T: Record>(&self, key: &[u8]) {
-        let is_same =
-            |it: &&Change| it.kind == T::KIND && it.key == key && it.action != Action::Touch;
-        debug_assert!(
-            !self.list.iter().any(|it| is_same(&it)),
-            "two changes to one {:?} in a commit",
-            T::KIND
-        );
-    }
-
-    pub fn check_scope(&self) -> Result<(), EngineError> {
-        self.audited
-            .as_ref()
-            .map_or(Ok(()), ChangeAudit::check_scope)
-    }
-
-    pub fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// Declares the snapshot of the rules on which the decisions depend. If the rules changed
-    /// later, the changes conflict.
-    pub fn depend_on(&mut self, rules: &Snapshot) {
-        self.rests_on = Some(LogPosition::from_number(rules.position()));
-    }
-
-    pub fn set_disk_share(&mut self, space: DiskShare) {
-        self.space = space;
-    }
-
-    fn record_audit<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {
-        if let Some(audited) = &mut self.audited {
-            if audit::has_owner(T::KIND) {
-                audited.owned = Some(T::KIND);
-            }
-            let (before, after) = (
-                before.and_then(T::audit_snapshot),
-                after.and_then(T::audit_snapshot),
-            );
-            audited
-                .changes
-                .extend(AuditedChange::new(T::KIND, before, after));
-        }
-    }
-
-    fn claim_slots<T: Record>(&mut self, record: &T) {
-        self.slots.extend(match self.owner {
-            Some(Duty::Ageing) => record.review_slot(),
-            Some(_) => record.owning_destination().map(destination_slot),
-            None => None,
-        });
-    }
-
-    fn count_noise_change<T: Record>(&mut self, before: Option<&T>, after: &T) {
-        if !self.is_past {
-            let (counts, decided) = (&mut self.counts, &mut self.decided);
-            after.count_noise(before, &mut NoiseCounts { counts, decided });
-        }
-    }
-
-    pub fn insert<T: Record>(&mut self, new: &T) {
-        let value = self.encode(new);
-        self.insert_encoded(new, value);
-    }
-
-    fn encode<T: Record>(&mut self, new: &T) -> Vec<u8> {
-        self.has_times |= T::MOVES;
-        with_shift::<T>(new.encode(&self.sealer), self.shift_ms, &self.sealer)
-    }
-
-    /// Stores a record that must not exist yet, with its original encoding.
-    pub(super) fn insert_encoded<T: Record>(&mut self, new: &T, value: Vec<u8>) {
-        self.check_single::<T>(&new.key());
-        self.claim_slots(new);
-        self.counts.add_new(&new.counter_entries(), self.is_past);
-        new.steps(None, &mut self.steps);
-        self.count_noise_change(None, new);
-        self.record_audit(None, Some(new));
-        self.list.push(Change {
-            kind: T::KIND,
-            key: new.key(),
-            expect: Expect::Absent,
-            action: Action::Put(value),
-            remove: Vec::new(),
-            add: new.entries(),
-            is_logged: T::KIND.is_logged(),
-            adds: adds_to_load(T::KIND),
-            defines: is_definition(T::KIND),
-        });
-    }
-
-    /// Replaces a record that must not have changed since it was read. The key must be the same.
-    pub fn update<T: Record>(&mut self, old: &Stored<T>, new: &T) {
-        self.check_single::<T>(&old.value.key());
-        self.is_outdated |= T::MOVES && old.shift_ms != self.shift_ms;
-        self.claim_slots(&old.value);
-        let (was, is) = (old.value.counter_entries(), new.counter_entries());
-        self.counts.replace_counted(&was, &is);
-        new.steps(Some(&old.value), &mut self.steps);
-        self.count_noise_change(Some(&old.value), new);
-        self.record_audit(Some(&old.value), Some(new));
-        self.ended.extend(T::ended_delivery(&old.value, Some(new)));
-        let (mut remove, mut add) = (old.as_written().entries(), new.entries());
-        remove.retain(|entry| match add.iter().position(|other| other == entry) {
-            Some(at) => {
-                add.swap_remove(at);
-                false
-            }
-            None => true,
-        });
-        let value = self.encode(new);
-        self.list.push(Change {
-            kind: T::KIND,
-            key: new.key(),
-            expect: Expect::Version(old.version),
-            action: Action::Put(value),
-            remove,
-            add,
-            is_logged: T::KIND.is_logged(),
-            adds: false,
-            defines: is_definition(T::KIND),
-        });
-    }
-
-    /// Deletes a record that must not have changed since it was read.
-    pub fn delete<T: Record>(&mut self, old: &Stored<T>) {
-        self.check_single::<T>(&old.value.key());
-        self.claim_slots(&old.value);
-        self.counts.subtract_removed(&old.value.counter_entries());
-        self.record_audit(Some(&old.value), None);
-        self.ended.extend(T::ended_delivery(&old.value, None));
-        self.list.push(Change {
-            kind: T::KIND,
-            key: old.value.key(),
-            expect: Expect::Version(old.version),
-            action: Action::Delete,
-            remove: old.as_written().entries(),
-            add: Vec::new(),
-            is_logged: T::KIND.is_logged(),
-            adds: false,
-            defines: is_definition(T::KIND),
-        });
-    }
-
-    /// Checks that a record has not changed since it was read, without changing it.
-    pub fn check<T: Record>(&mut self, old: &Stored<T>) {
-        self.list.push(check_change(old));
-    }
-
-    /// Touches a record for an action that does not change its value, and audits the action.
-    pub fn audit_action<T: Record>(&mut self, old: &Stored<T>) {
-        self.record_audit(Some(&old.value), Some(&old.value));
-        self.touch_record(old);
-    }
-
-    /// Declares the definition to which changed rows belong. A restricted client requires
-    /// permission to change it. The definition must not have changed since it was read.
-    pub fn set_owner<T: Record>(&mut self, owner: &Stored<T>) {
-        if let (Some(audited), Some(seen)) = (&mut self.audited, owner.value.audit_snapshot()) {
-            audited
-                .owners
-                .push(audit::Owner::for_definition(T::KIND, &seen));
-            self.owners.push(check_change(owner));
-        }
-    }
-
-    /// Declares the event to which changed rows belong. The scope of a restricted client must
-    /// include one of its dimensions.
-    pub fn set_owner_event(&mut self, occurrence: &Occurrence) {
-        if let Some(audited) = &mut self.audited {
-            audited.owners.push(audit::Owner::for_event(occurrence));
-        }
-    }
-
-    /// Declares that the rows belong only to the calling client, as in the test of a draft.
-    pub fn set_owner_caller(&mut self) {
-        if let Some(audited) = &mut self.audited {
-            let tags = audited.by.scope.tags.iter().cloned().collect();
-            audited.owners.push(audit::Owner::for_caller(tags));
-        }
-    }
-
-    /// Leaves a record unchanged, but makes every decision that depends on it conflict.
-    ///
-    /// A record with a new reference touches the referenced record, so that it cannot be deleted
-    /// concurrently.
-    ///
-    /// Has no effect on a record that is already in the change set.
-    pub fn touch_record<T: Record>(&mut self, old: &Stored<T>) {
-        self.claim_slots(&old.value);
-        let key = old.value.key();
-        let is_same = |other: &Change| other.kind == T::KIND && other.key == key;
-        if self.list.iter().any(is_same) {
-            return;
-        }
-        self.list.push(Change {
-            kind: T::KIND,
-            key,
-            expect: Expect::Version(old.version),
-            action: Action::Touch,
-            remove: Vec::new(),
-            add: Vec::new(),
-            is_logged: T::KIND.is_logged(),
-            adds: false,
-            defines: false,
-        });
     }
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Changes, Store,
+    Store,
     bytes::{Key, read_id},
 };
 use crate::{
@@ -68,8 +68,18 @@ impl Counts {
         }
     }
 
+    /// Moves the value of a minute, as it was read, to an hour.
+    pub(super) fn merge_into_hour(&mut self, minute: &StoredCounter, hour: u32) {
+        let counter = Counter {
+            period: Period::Hour(hour),
+            ..minute.counter
+        };
+        self.0.entry(counter).or_default().add_all(&minute.numbers);
+        self.subtract(minute);
+    }
+
     /// Subtracts the value of a counter as it was read. Concurrent additions remain.
-    fn subtract(&mut self, stored: &StoredCounter) {
+    pub(super) fn subtract(&mut self, stored: &StoredCounter) {
         let back = Numbers(stored.numbers.0.map(i64::saturating_neg));
         self.0.entry(stored.counter).or_default().add_all(&back);
     }
@@ -393,28 +403,6 @@ impl Store {
             Err(EngineError::Conflict(_)) => Ok(()),
             counted => counted.map(drop),
         }
-    }
-}
-
-impl Changes {
-    pub fn count(&mut self, subject: Subject, at_ms: i64, slot: impl Slot, number: i64) {
-        let period = Period::minute_at(at_ms);
-        self.counts.add(Counter { subject, period }, slot, number);
-    }
-
-    pub fn merge_into_hour(&mut self, minute: &StoredCounter, hour: u32) {
-        let counter = Counter {
-            period: Period::Hour(hour),
-            ..minute.counter
-        };
-        let folded = self.counts.0.entry(counter).or_default();
-        folded.add_all(&minute.numbers);
-        self.remove(minute);
-    }
-
-    /// Removes the value of a counter as it was read. Must not run concurrently.
-    pub fn remove(&mut self, stored: &StoredCounter) {
-        self.counts.subtract(stored);
     }
 }
 
