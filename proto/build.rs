@@ -1,6 +1,8 @@
 //! Compiles the `.proto` files with protox, which needs no installed `protoc`.
 
-use std::{error::Error, fs, path::PathBuf};
+use std::{error::Error, fmt::Write as _, fs, path::PathBuf};
+
+use prost_build::{Service, ServiceGenerator};
 
 /// Folders with the `.proto` files to compile. Files that they import are included.
 const FOLDERS: [&str; 3] = ["bellwether/options", "bellwether/v1", "zenoss/cloud"];
@@ -39,9 +41,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     prost.btree_map(["."]);
     // The full name of a message selects its JSON tables.
     prost.enable_type_names();
-    tonic_prost_build::configure()
-        .codec_path("crate::repair::Codec")
-        .compile_fds_with_config(compiler.file_descriptor_set(), prost)?;
+    let clients = tonic_prost_build::configure().build_server(false);
+    prost.service_generator(Box::new(Stubs(clients.service_generator())));
+    prost.compile_fds(compiler.file_descriptor_set())?;
     Ok(())
 }
 
@@ -58,4 +60,76 @@ fn files() -> Result<Vec<PathBuf>, Box<dyn Error>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Generates the clients of tonic, and for each service a trait and its `Server`.
+struct Stubs(Box<dyn ServiceGenerator>);
+
+impl ServiceGenerator for Stubs {
+    fn generate(&mut self, service: Service, code: &mut String) {
+        write_server(&service, code).expect("a string can be written");
+        self.0.generate(service, code);
+    }
+}
+
+fn write_server(service: &Service, code: &mut String) -> std::fmt::Result {
+    let Service { name, package, .. } = service;
+    let (mut methods, mut handlers) = (String::new(), String::new());
+    for method in &service.methods {
+        let (call, input, output) = (&method.name, &method.input_type, &method.output_type);
+        let stream = |message| format!("tonic::codegen::BoxStream<{message}>");
+        let (input, output) = (format!("super::{input}"), format!("super::{output}"));
+        let (kind, input, output) = match (method.client_streaming, method.server_streaming) {
+            (false, false) => ("unary", input, output),
+            (false, true) => ("server_streaming", input, stream(output)),
+            (true, false) => ("client_streaming", stream(input), output),
+            (true, true) => unreachable!("no method streams in both directions"),
+        };
+        method.comments.append_with_indent(2, &mut methods);
+        writeln!(
+            methods,
+            "        async fn {call}(&self, request: tonic::Request<{input}>)
+            -> Result<tonic::Response<{output}>, tonic::Status>;"
+        )?;
+        let path = format!("/{package}.{}/{}", service.proto_name, method.proto_name);
+        writeln!(
+            handlers,
+            "            .{kind}({path:?}, &service, |it, request| T::{call}(it, request))"
+        )?;
+    }
+    let mut about = String::new();
+    service.comments.append_with_indent(1, &mut about);
+    writeln!(
+        code,
+        "
+/// The server of `{name}`.
+pub mod {module}_server {{
+{about}    #[tonic::async_trait]
+    pub trait {name}: Send + Sync + 'static {{
+{methods}    }}
+
+    /// Creates the server of this service.
+    pub fn serve<T: {name}>(service: T) -> crate::server::Server {{
+        serve_shared(std::sync::Arc::new(service))
+    }}
+
+    /// Creates the server of a service that is also used elsewhere.
+    pub fn serve_shared<T: {name}>(service: std::sync::Arc<T>) -> crate::server::Server {{
+        crate::server::Server::new({full_name:?})
+{handlers}    }}
+}}",
+        module = snake_case(name),
+        full_name = format!("{package}.{}", service.proto_name),
+    )
+}
+
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
 }

@@ -5,10 +5,8 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use bellwether_proto::{
-    filter::{self, TimeReference},
-    reference::{Block, Topic},
-};
+use bellwether_language::filter::{self, TimeReference};
+use bellwether_proto::reference::{Block, Topic};
 use serde_json::{Value, json};
 
 use crate::{

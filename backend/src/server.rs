@@ -7,6 +7,7 @@ mod decoding;
 mod direct;
 mod exposition;
 mod front;
+mod health;
 mod init;
 mod listener;
 mod memory;

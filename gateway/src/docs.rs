@@ -216,7 +216,7 @@ fn prose_html(text: &Value) -> String {
 }
 
 pub(crate) fn escape_html(text: &str) -> String {
-    bellwether_proto::text::escape_invisible(text, true)
+    bellwether_language::text::escape_invisible(text, true)
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

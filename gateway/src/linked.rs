@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use bellwether_proto::text::enum_word;
+use bellwether_language::text::enum_word;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 

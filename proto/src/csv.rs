@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 
-use crate::{
-    json::plan::{Kind, MessageId, Plan},
-    text::is_hidden,
-};
+use crate::json::plan::{Kind, MessageId, Plan};
+use bellwether_language::text::is_hidden;
 
 /// Characters that start a formula in a spreadsheet. In some languages, full-width characters do as
 /// well.

@@ -1,21 +1,19 @@
 //! The wire: generated messages and services, and their descriptor set.
 //!
 //! The `.proto` files of this crate are the API reference; the files in `reference` supplement it.
-//! All conversion between the wire and JSON is in [`json`], and between conditions and the filter
-//! language in [`filter`].
+//! All conversion between the wire and JSON is in [`json`].
 
 #![warn(missing_docs)]
 
 pub mod bulk;
+pub mod clause;
 pub mod csv;
-pub mod filter;
 pub mod json;
-pub mod matcher;
 pub mod otlp;
 pub mod reference;
 pub mod repair;
+pub mod server;
 pub mod severity;
-pub mod text;
 
 /// The services of Bellwether.
 #[expect(
@@ -23,7 +21,6 @@ pub mod text;
     clippy::pedantic,
     clippy::enum_variant_names,
     clippy::large_enum_variant,
-    clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
     reason = "generated from the .proto files"
 )]
@@ -43,7 +40,6 @@ pub mod bellwether {
 #[expect(
     unused_qualifications,
     clippy::pedantic,
-    clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
     reason = "generated from the .proto files"
 )]

@@ -407,7 +407,7 @@ fn first_line(text: &str) -> String {
     if line.len() <= SUMMARY_BYTES {
         return line.to_owned();
     }
-    let start = crate::text::longest_prefix(line, SUMMARY_BYTES - MORE.len());
+    let start = bellwether_language::text::longest_prefix(line, SUMMARY_BYTES - MORE.len());
     format!("{start}{MORE}")
 }
 

@@ -4,16 +4,10 @@
 
 use std::{
     borrow::Cow,
-    marker::PhantomData,
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use prost::{DecodeError, Message, Name, bytes::Buf};
-use tonic::{
-    Status,
-    codec::{Codec as TonicCodec, DecodeBuf, Decoder},
-};
-use tonic_prost::ProstCodec;
+use prost::{DecodeError, Message, Name};
 
 use crate::json::{
     self,
@@ -23,7 +17,7 @@ use crate::json::{
 
 const DEPTH: usize = 100;
 /// Package of the sender interface; strings in messages of other packages are not altered.
-const SENDERS: &str = "zenoss.cloud";
+pub(crate) const SENDERS: &str = "zenoss.cloud";
 /// Byte order mark in UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 const MARK_LITTLE: &[u8] = b"\xff\xfe";
@@ -212,55 +206,6 @@ impl Protocol for MessageId {
             Some(Kind::Message(inner)) => Field::Message(inner),
             _ => Field::Other,
         }
-    }
-}
-
-/// The codec of all services. Repairs the strings of a sender's message if it cannot be decoded
-/// otherwise.
-#[derive(Debug)]
-pub struct Codec<T, U>(PhantomData<(T, U)>);
-
-impl<T, U> Default for Codec<T, U> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<T, U> TonicCodec for Codec<T, U>
-where
-    T: Message + Send + 'static,
-    U: Message + Name + Default + Send + 'static,
-{
-    type Encode = T;
-    type Decode = U;
-    type Encoder = <ProstCodec<T, U> as TonicCodec>::Encoder;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self::Encoder {
-        ProstCodec::<T, U>::default().encoder()
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self::default()
-    }
-}
-
-impl<T, U> Decoder for Codec<T, U>
-where
-    U: Message + Name + Default,
-{
-    type Item = U;
-    type Error = Status;
-
-    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        let read = if U::PACKAGE == SENDERS {
-            decode_repaired(&from.copy_to_bytes(from.remaining()))
-        } else {
-            U::decode(from)
-        };
-        // Same as the codec of `tonic`.
-        let read = read.map_err(|error| Status::internal(error.to_string()));
-        read.map(Some)
     }
 }
 

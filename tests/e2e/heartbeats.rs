@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use bellwether_proto::text::percent_encode;
+use bellwether_language::text::percent_encode;
 use bellwether_tests::{
     eventually::eventually, receiver::Receiver, rest::Rest, tree, world::World,
 };

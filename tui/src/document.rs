@@ -7,8 +7,8 @@ use serde_json::Value;
 
 pub use self::difference::unified_diff;
 pub(crate) use self::{difference::diff_lines, json::pretty_body};
-use bellwether_proto::filter;
-pub(crate) use bellwether_proto::text::format_duration;
+use bellwether_language::filter;
+pub(crate) use bellwether_language::text::format_duration;
 
 use crate::{
     data::{Failure, Kind, Object},

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt::Write};
 
-use bellwether_proto::text::{Visibility, chars_with_visibility};
+use bellwether_language::text::{Visibility, chars_with_visibility};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -312,7 +312,7 @@ mod tests {
     fn combining_marks_are_limited() {
         for base in ["e", "👍", "👩\u{200d}🚒"] {
             let flood = format!("{base}{}", "\u{301}".repeat(200));
-            let most = base.chars().count() + bellwether_proto::text::MARKS_MAX;
+            let most = base.chars().count() + bellwether_language::text::MARKS_MAX;
             assert!(clean_text(&flood).chars().count() <= most, "{base}");
         }
     }

@@ -13,7 +13,7 @@ pub const FLAKY_FAILURES_MIN: usize = 4;
 /// Number of consecutive successful attempts after which earlier failures no longer make a
 /// destination failing.
 pub const RECOVERED_AFTER: usize = 5;
-pub use bellwether_proto::filter::DEPTH_MAX as CLAUSE_DEPTH_MAX;
+pub use bellwether_language::filter::DEPTH_MAX as CLAUSE_DEPTH_MAX;
 pub const CLAUSES_MAX: usize = 500;
 pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
 /// Maximum number of snippets: templates that other templates include.

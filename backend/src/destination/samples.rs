@@ -12,13 +12,13 @@ use crate::{
 };
 
 /// The dependencies of a sender.
-pub(crate) struct Sending {
+pub(crate) struct SenderParts {
     pub(crate) config: Config,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) sink: Arc<RecordingSink>,
 }
 
-impl Sending {
+impl SenderParts {
     pub(crate) fn at(clock: Arc<ManualClock>) -> Self {
         let mut config = Config::new("unused");
         config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];

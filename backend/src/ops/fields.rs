@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_proto::filter::{self, FilterError};
+use bellwether_language::filter::{self, FilterError};
 
 use crate::{
     clock::Clock,

@@ -13,7 +13,8 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use bellwether_proto::{filter, v1};
+use bellwether_language::filter;
+use bellwether_proto::v1;
 
 use crate::{
     clock::Clock,

@@ -4,7 +4,8 @@ mod preview;
 
 use std::time::Duration;
 
-use bellwether_proto::{filter, v1};
+use bellwether_language::filter;
+use bellwether_proto::v1;
 
 use crate::{
     domain::{Inhibition, Query, inhibition::EqualFields},

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use bellwether_proto::text::percent_encode;
+use bellwether_language::text::percent_encode;
 
 use crate::{
     clock::Clock,

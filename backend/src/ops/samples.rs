@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     clock::{Clock, ManualClock},
-    destination::samples::Sending,
+    destination::samples::SenderParts,
     domain::{Destination, Occurrence, Rule, SharedSettings, Trigger},
     ops::{
         decision_context::DecisionContext, destination::Tester, intake::Intake, ruleset::Ruleset,
@@ -75,7 +75,7 @@ pub(crate) fn intake(deciding: &DecisionContext) -> (Intake, DropGuard) {
     (intake, shutdown.drop_guard())
 }
 
-pub(crate) fn tester(store: &Store, sending: &Sending) -> Tester {
+pub(crate) fn tester(store: &Store, sending: &SenderParts) -> Tester {
     let clock = Arc::clone(&sending.clock) as _;
     let config = sending.config.delivery.clone();
     Tester::new(store.clone(), clock, sending.sender(), config)

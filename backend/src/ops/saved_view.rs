@@ -1,9 +1,7 @@
 //! Saved views: validation and storage.
 
-use bellwether_proto::{
-    filter::{self, TimeReference},
-    v1,
-};
+use bellwether_language::filter::{self, TimeReference};
+use bellwether_proto::v1;
 
 use crate::{
     domain::{Query, SavedView, SortField},

@@ -189,7 +189,7 @@ pub(super) async fn check_delivery_owner(
 
 #[cfg(test)]
 mod tests {
-    use bellwether_proto::filter;
+    use bellwether_language::filter;
 
     use super::*;
     use crate::{domain::KeyScope, store::Lane, testing::samples};

@@ -1,9 +1,7 @@
 //! Triggers: validation, storage, views and tests.
 
-use bellwether_proto::{
-    filter,
-    v1::{self, trigger_type::Type},
-};
+use bellwether_language::filter;
+use bellwether_proto::v1::{self, trigger_type::Type};
 
 use crate::{
     clock::DAY_MS,

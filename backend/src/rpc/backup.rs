@@ -73,8 +73,6 @@ type StepStream = Pin<Box<dyn Stream<Item = Result<ReadBackupResponse, Status>> 
 
 #[async_trait]
 impl BackupService for BackupApi {
-    type ReadBackupStream = StepStream;
-
     async fn read_backup(
         &self,
         request: Request<ReadBackupRequest>,

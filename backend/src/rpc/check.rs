@@ -68,8 +68,6 @@ type CheckStream = Pin<Box<dyn Stream<Item = Result<CheckStoreResponse, Status>>
 
 #[async_trait]
 impl CheckService for CheckApi {
-    type CheckStoreStream = CheckStream;
-
     async fn check_store(
         &self,
         _request: Request<CheckStoreRequest>,

@@ -9,10 +9,11 @@ use bellwether_proto::cloud::{
     Event, EventError, EventStatusResult, EventWrapper, Events, Void,
     data_receiver_service_server::DataReceiverService, event_wrapper::EventType,
 };
-use futures_util::FutureExt;
+use futures_util::{FutureExt as _, TryStreamExt as _};
 use tokio::time::Instant;
 use tonic::{
-    Code, Request, Response, Status, Streaming, async_trait,
+    Code, Request, Response, Status, async_trait,
+    codegen::BoxStream,
     metadata::{MetadataMap, MetadataValue},
 };
 
@@ -265,12 +266,12 @@ impl DataReceiver {
     /// Ingests the next available events of a stream. Returns whether more can follow.
     async fn ingest_next(
         &self,
-        stream: &mut Streaming<EventWrapper>,
+        stream: &mut BoxStream<EventWrapper>,
         caller: &Caller,
     ) -> Result<bool, Status> {
         let mut accepted = Vec::new();
         let mut failure = None;
-        let mut next = stream.message().await;
+        let mut next = stream.try_next().await;
         let until = Instant::now() + STREAM_GATHER_TIME;
         loop {
             match next
@@ -284,12 +285,12 @@ impl DataReceiver {
             if failure.is_some() || accepted.len() >= STREAM_BATCH_EVENTS {
                 break;
             }
-            let there = stream.message().now_or_never();
+            let there = stream.try_next().now_or_never();
             next = match there {
                 Some(next) => next,
                 // Events sent together are processed together, even if they arrive in several
                 // frames.
-                None => match tokio::time::timeout_at(until, stream.message()).await {
+                None => match tokio::time::timeout_at(until, stream.try_next()).await {
                     Ok(next) => next,
                     Err(_elapsed) => break,
                 },
@@ -369,7 +370,7 @@ impl DataReceiverService for DataReceiver {
 
     async fn put_event(
         &self,
-        request: Request<Streaming<EventWrapper>>,
+        request: Request<BoxStream<EventWrapper>>,
     ) -> Result<Response<Void>, Status> {
         let caller = access::caller(&request)?;
         idempotency::check_no_key(request.metadata())?;

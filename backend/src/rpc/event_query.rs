@@ -204,8 +204,6 @@ impl EventQueryService for EventQueryApi {
         Ok(Response::new(RouteEventsResponse { routes }))
     }
 
-    type WatchEventsStream = WatchStream;
-
     async fn watch_events(
         &self,
         request: Request<WatchEventsRequest>,

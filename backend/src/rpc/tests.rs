@@ -14,19 +14,15 @@ mod triggers;
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use bellwether_proto::cloud::{
-    data_receiver_service_client::DataReceiverServiceClient,
-    data_receiver_service_server::DataReceiverServiceServer,
+    data_receiver_service_client::DataReceiverServiceClient, data_receiver_service_server,
 };
 use bellwether_proto::v1::{
-    self, client_service_client::ClientServiceClient, client_service_server::ClientServiceServer,
-    destination_service_client::DestinationServiceClient,
-    destination_service_server::DestinationServiceServer,
-    event_management_service_client::EventManagementServiceClient,
-    event_management_service_server::EventManagementServiceServer,
-    event_query_service_client::EventQueryServiceClient,
-    event_query_service_server::EventQueryServiceServer, rule_service_client::RuleServiceClient,
-    rule_service_server::RuleServiceServer, trigger_service_client::TriggerServiceClient,
-    trigger_service_server::TriggerServiceServer,
+    self, client_service_client::ClientServiceClient, client_service_server,
+    destination_service_client::DestinationServiceClient, destination_service_server,
+    event_management_service_client::EventManagementServiceClient, event_management_service_server,
+    event_query_service_client::EventQueryServiceClient, event_query_service_server,
+    rule_service_client::RuleServiceClient, rule_service_server,
+    trigger_service_client::TriggerServiceClient, trigger_service_server,
 };
 use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 use tokio_stream::wrappers::TcpListenerStream;
@@ -45,7 +41,7 @@ use super::{
 };
 use crate::{
     clock::Clock as _,
-    destination::{Renderers, samples::Sending},
+    destination::{Renderers, samples::SenderParts},
     domain::{Role, SharedSettings},
     message::Links,
     ops::{
@@ -219,32 +215,33 @@ fn routes(world: &world::World, clients: &Clients, keys: &Arc<Keys>) -> Routes {
         shutdown: CancellationToken::new(),
     };
     let triggers = Triggers::new(store(), clock());
-    Routes::new(TriggerServiceServer::new(TriggerApi {
-        triggers,
-        opens,
-        shutdown: CancellationToken::new(),
-    }))
-    .add_service(DestinationServiceServer::new(destination_api(
-        world, ruleset,
-    )))
-    .add_service(RuleServiceServer::new(rules))
-    .add_service(ClientServiceServer::new(ClientApi {
-        clients: clients.clone(),
-        keys: Arc::clone(keys),
-    }))
-    .add_service(EventQueryServiceServer::new(events))
-    .add_service(EventManagementServiceServer::new(EventManagementApi {
-        deciding: deciding.clone(),
-        intake: intake.clone(),
-    }))
-    .add_service(DataReceiverServiceServer::new(DataReceiver::new(
-        intake,
-        clock(),
-    )))
+    let receiver = DataReceiver::new(intake.clone(), clock());
+    let servers = [
+        trigger_service_server::serve(TriggerApi {
+            triggers,
+            opens,
+            shutdown: CancellationToken::new(),
+        }),
+        destination_service_server::serve(destination_api(world, ruleset)),
+        rule_service_server::serve(rules),
+        client_service_server::serve(ClientApi {
+            clients: clients.clone(),
+            keys: Arc::clone(keys),
+        }),
+        event_query_service_server::serve(events),
+        event_management_service_server::serve(EventManagementApi {
+            deciding: deciding.clone(),
+            intake,
+        }),
+        data_receiver_service_server::serve(receiver),
+    ];
+    servers
+        .into_iter()
+        .fold(Routes::default(), |routes, server| server.add_to(routes))
 }
 
 fn destination_api(world: &world::World, ruleset: Arc<Ruleset>) -> DestinationApi {
-    let sending = Sending::at(Arc::clone(&world.clock));
+    let sending = SenderParts::at(Arc::clone(&world.clock));
     let tester = Arc::new(samples::tester(&world.store, &sending));
     let destinations = Destinations::new(world.store.clone(), world.clock());
     DestinationApi::new(destinations.with_guard(sending.guard()), tester, ruleset)

@@ -73,8 +73,6 @@ impl TriggerService for TriggerApi {
         Ok(Response::new(trigger_test::result_to_wire(&run)))
     }
 
-    type TestTriggerWithProgressStream = TestProgress;
-
     async fn test_trigger_with_progress(
         &self,
         request: Request<v1::TestTriggerRequest>,

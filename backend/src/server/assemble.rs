@@ -1,42 +1,15 @@
 //! Assembles the modules of the service.
 
+mod services;
+
 use std::{net::SocketAddr, sync::Arc};
 
-use bellwether_proto::{
-    cloud::data_receiver_service_server::DataReceiverServiceServer,
-    v1::{
-        audit_service_server::AuditServiceServer, backup_service_server::BackupServiceServer,
-        calendar_service_server::CalendarServiceServer, check_service_server::CheckServiceServer,
-        client_service_server::ClientServiceServer, config_service_server::ConfigServiceServer,
-        contact_service_server::ContactServiceServer,
-        delivery_service_server::DeliveryServiceServer,
-        destination_service_server::DestinationServiceServer,
-        drill_service_server::DrillServiceServer,
-        enrichment_table_service_server::EnrichmentTableServiceServer,
-        escalation_policy_service_server::EscalationPolicyServiceServer,
-        event_management_service_server::EventManagementServiceServer,
-        event_query_service_server::EventQueryServiceServer,
-        group_service_server::GroupServiceServer, heartbeat_service_server::HeartbeatServiceServer,
-        inhibition_service_server::InhibitionServiceServer,
-        insight_service_server::InsightServiceServer,
-        intake_mapping_service_server::IntakeMappingServiceServer,
-        link_service_server::LinkServiceServer, overview_service_server::OverviewServiceServer,
-        pending_service_server::PendingServiceServer,
-        response_service_server::ResponseServiceServer, rule_service_server::RuleServiceServer,
-        schedule_service_server::ScheduleServiceServer,
-        settings_service_server::SettingsServiceServer,
-        sign_in_service_server::SignInServiceServer, silence_service_server::SilenceServiceServer,
-        trigger_service_server::TriggerServiceServer, view_service_server::ViewServiceServer,
-    },
-};
-use rand::{SeedableRng, rngs::StdRng};
-use tokio::{sync::watch, time::sleep};
+use bellwether_proto::cloud::data_receiver_service_server;
+use rand::{SeedableRng as _, rngs::StdRng};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tonic::service::{Routes, RoutesBuilder};
-use tonic_health::{
-    ServingStatus,
-    server::{HealthReporter, health_reporter},
-};
+use tonic::service::Routes;
+use tonic_health::server::HealthReporter;
 use tower::util::MapResponseLayer;
 
 use super::{
@@ -47,7 +20,8 @@ use super::{
     direct::Direct,
     exposition::Exposition,
     front::Front,
-    panics, reflection,
+    health::Health,
+    panics,
     work::{TaskSet, run_while_leading},
 };
 use crate::{
@@ -55,91 +29,41 @@ use crate::{
     clock::Clock,
     config::{Config, ReportPublisher},
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, PingTask, Retention, recovery},
-    destination::{EgressGuard, PingFailure, RenderPurpose, Renderers, Sender},
+    destination::{EgressGuard, PingFailure, RenderPurpose, Sender},
     error::{Error, log_failure},
-    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_CHECK_INTERVAL, REQUEST_BYTES_MAX},
+    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX},
     metrics::LabelValues,
     oidc::SignIns,
     ops::{
         audit::AuditLog,
-        calendar::Calendars,
         certificate::CertificateWatch,
         client::{Clients, Keys},
         clock_watch::ClockWatch,
-        config::{Configuration, Impacts},
-        contact::Contacts,
+        config::Configuration,
         decision_context::DecisionContext,
-        delivery::{Deliveries, QueueHolds},
-        destination::{Destinations, FailingWatch, Tester},
-        drill::Drills,
-        enrichment::{EnrichmentPreviews, EnrichmentTables},
-        escalation_policy::{EscalationPolicies, PolicyPreview},
-        fields::FieldCache,
-        heartbeat::{
-            BeatFlush, Expectations, HeartbeatKeys, HeartbeatPreviews, HeartbeatWatch, Heartbeats,
-        },
+        delivery::QueueHolds,
+        destination::{FailingWatch, Tester},
+        heartbeat::{BeatFlush, HeartbeatWatch},
         hold_watch::HoldWatch,
-        inhibition::{InhibitionPreviews, Inhibitions},
         intake::{Intake, IntakeWorkers},
-        intake_mapping::{Evaluator, Handshakes, Mappings, RejectedDocuments, ThreadActions},
-        link::{SignedLinks, link_config},
-        noise::NoiseReports,
-        notify_open::OpenNotifier,
+        link::link_config,
         oncall_watch::OnCallWatch,
         receipt::ReceiptSweep,
-        response::Responses,
         review::{AgeReviewer, Reviewer},
-        rule::{Installation, Rules},
         ruleset::Ruleset,
-        saved_view::SavedViews,
-        schedule::Schedules,
-        settings::{self, InstallationSettings, SettingsWatch},
-        sign_in::SignInStates,
-        silence::SilenceOperations,
+        settings::{self, SettingsWatch},
         statistics::CounterAging,
         store_loss,
         store_watch::StoreWatch,
-        trigger::Triggers,
     },
     rpc::{
         access::{CallGuard, Refusals, SignedInUsers, refusal_words},
-        audit_log::AuditApi,
-        backup::BackupApi,
-        calendar::CalendarApi,
-        check::CheckApi,
-        client::ClientApi,
         code,
-        config::ConfigApi,
-        contact::ContactApi,
         data_receiver::{DataReceiver, dialect_words},
-        delivery::DeliveryApi,
-        destination::DestinationApi,
-        drill::DrillApi,
-        enrichment::EnrichmentTableApi,
-        escalation_policy::EscalationPolicyApi,
-        event_management::EventManagementApi,
-        event_query::EventQueryApi,
-        group::GroupApi,
-        heartbeat::HeartbeatApi,
-        inhibition::InhibitionApi,
-        insight::InsightApi,
-        intake_mapping::IntakeMappingApi,
-        link::LinkApi,
-        logs::LogsServer,
         methods,
-        overview::OverviewApi,
-        pending::PendingApi,
-        response::ResponseApi,
-        rule::RuleApi,
-        saved_view::ViewApi,
-        schedule::ScheduleApi,
-        settings::SettingsApi,
-        sign_in::SignInApi,
-        silence::SilenceApi,
-        trigger::TriggerApi,
     },
     scan::ScanService,
-    store::{self, Duty, Engine, Store, engine::Condition},
+    store::{self, Duty, Engine, Store},
 };
 
 struct Modules {
@@ -229,7 +153,7 @@ async fn assemble_with_store(
     let receiver = Arc::new(receiver);
     let counted = CountedLayer(modules.store.metrics().clone());
     let routes = with_layers(services, &guard, &counted);
-    let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
+    let intake = data_receiver_service_server::serve_shared(Arc::clone(&receiver))
         .max_decoding_message_size(DIALECT_BYTES_MAX)
         .max_encoding_message_size(ANSWER_BYTES_MAX);
     Ok(AssembledServer {
@@ -468,165 +392,6 @@ impl Modules {
         let sender = self.sender.clone();
         Arc::new(Tester::new(self.store.clone(), clock, sender, delivery))
     }
-
-    #[expect(clippy::too_many_lines, reason = "a row for each service")]
-    async fn services(
-        &self,
-        config: &Config,
-        streams: CancellationToken,
-    ) -> Result<(Routes, HealthReporter), Error> {
-        let installation = Installation {
-            settings: self.deciding.ruleset.settings(),
-            // Previews are displayed rather than sent, so their links must not contain valid
-            // signatures.
-            links: link_config(config, &self.store, &self.clock, &self.audit)
-                .with_masked_signatures(),
-            renderers: self.sender.renderers(),
-        };
-        let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
-        let ruleset = || Arc::clone(&self.deciding.ruleset);
-        let fields = FieldCache::new(store(), clock());
-        let deliveries = Deliveries::new(store(), clock())
-            .with_holds(self.holds.clone())
-            .with_fields(fields.clone());
-        let events = || {
-            let (fields, deliveries) = (fields.clone(), deliveries.clone());
-            EventQueryApi {
-                store: store(),
-                clock: clock(),
-                ruleset: ruleset(),
-                fields,
-                deliveries,
-                shutdown: streams.clone(),
-            }
-        };
-        let (deciding, intake) = (|| self.deciding.clone(), || self.intake.clone());
-        let groups = || GroupApi {
-            deciding: deciding(),
-            intake: intake(),
-        };
-        let responses = || Responses::new(deciding(), intake(), deliveries.clone());
-        let signed = || SignedLinks::new(store(), clock(), config.link_lifetime);
-        let tester = self.tester(config);
-        let opens = OpenNotifier::new(deciding(), intake());
-        let impacts = Arc::new(Impacts::new(self.configuration(), deciding()));
-        let mut services = RoutesBuilder::default();
-        macro_rules! serve {
-            ($($server:ident: $service:expr,)*) => {
-                $(services.add_service(
-                    $server::new($service)
-                        .max_decoding_message_size(REQUEST_BYTES_MAX)
-                        .max_encoding_message_size(ANSWER_BYTES_MAX),
-                );)*
-            };
-        }
-        services.add_service(LogsServer::new(
-            DataReceiver::new(intake(), clock()),
-            config.logs.clone(),
-        ));
-        serve! {
-            AuditServiceServer: AuditApi { log: Arc::clone(&self.audit) },
-            BackupServiceServer: BackupApi::new(store(), streams.clone()),
-            CalendarServiceServer: CalendarApi { calendars: Calendars::new(store(), clock()) },
-            CheckServiceServer: CheckApi::new(store(), streams.clone()),
-            ContactServiceServer: ContactApi::new(
-                Contacts::new(store(), clock()),
-                Arc::clone(&tester),
-                signed(),
-                &config.link_base,
-            ),
-            EnrichmentTableServiceServer: EnrichmentTableApi {
-                tables: EnrichmentTables::new(store(), clock()),
-                previews: EnrichmentPreviews::new(EnrichmentTables::new(store(), clock()), ruleset()),
-            },
-            EscalationPolicyServiceServer: EscalationPolicyApi {
-                policies: EscalationPolicies::new(store(), clock()),
-                preview: PolicyPreview::new(EscalationPolicies::new(store(), clock()), ruleset()),
-            },
-            ResponseServiceServer: ResponseApi { responses: responses() },
-            ScheduleServiceServer: ScheduleApi::new(
-                Schedules::new(store(), clock()),
-                signed(),
-                &config.link_base,
-            ),
-            TriggerServiceServer: TriggerApi {
-                triggers: Triggers::new(store(), clock()),
-                opens: opens.clone(),
-                shutdown: streams.clone(),
-            },
-            DestinationServiceServer: DestinationApi::new(
-                Destinations::new(store(), clock()).with_guard(Arc::clone(&self.egress)),
-                Arc::clone(&tester),
-                ruleset(),
-            ),
-            RuleServiceServer: RuleApi {
-                rules: Rules::new(store(), clock()),
-                opens,
-                installation: installation.clone(),
-            },
-            ClientServiceServer: ClientApi {
-                clients: self.clients.clone(),
-                keys: Arc::clone(&self.keys),
-            },
-            ConfigServiceServer: ConfigApi { configuration: self.configuration(), impacts },
-            InsightServiceServer: InsightApi { reports: NoiseReports::new(store(), clock()) },
-            DeliveryServiceServer: DeliveryApi { deliveries: deliveries.clone(), installation },
-            EventQueryServiceServer: events(),
-            EventManagementServiceServer:
-                EventManagementApi { deciding: deciding(), intake: intake() },
-            SettingsServiceServer: SettingsApi {
-                settings: InstallationSettings::new(store(), clock()),
-                store: store(),
-            },
-            SignInServiceServer: SignInApi::new(
-                self.users.as_ref().map(|it| Arc::clone(it.sign_ins())),
-                SignInStates::new(store(), clock()),
-            ),
-            SilenceServiceServer:
-                SilenceApi { silences: SilenceOperations::new(deciding(), intake()) },
-            GroupServiceServer: groups(),
-            DrillServiceServer:
-                DrillApi { drills: Drills::new(store(), clock()), intake: intake() },
-            HeartbeatServiceServer: HeartbeatApi {
-                heartbeats: Heartbeats::new(store(), clock()),
-                expectations: Expectations::new(deciding(), intake()),
-                keys: HeartbeatKeys::new(store(), clock()),
-                previews: HeartbeatPreviews::new(Heartbeats::new(store(), clock()), deciding()),
-            },
-            InhibitionServiceServer: InhibitionApi {
-                inhibitions: Inhibitions::new(store(), clock()),
-                previews: InhibitionPreviews::new(Inhibitions::new(store(), clock()), deciding()),
-            },
-            IntakeMappingServiceServer: IntakeMappingApi {
-                mappings: Mappings::new(store(), clock()),
-                receiver: DataReceiver::new(intake(), clock()),
-                evaluator: Evaluator::new(self.sender.renderers()),
-                handshakes: Handshakes::new(self.sender.clone()),
-                actions: ThreadActions::new(deciding(), intake()),
-                rejected: RejectedDocuments::default(),
-                clock: clock(),
-            },
-            PendingServiceServer: PendingApi { deciding: deciding(), intake: intake() },
-            LinkServiceServer: LinkApi {
-                audit: Arc::clone(&self.audit),
-                links: signed(),
-                events: events(),
-                groups: groups(),
-                responses: responses(),
-                schedules: Schedules::new(store(), clock()),
-                contacts: Contacts::new(store(), clock()),
-            },
-            OverviewServiceServer:
-                OverviewApi::new(store(), clock(), ruleset(), config.data_dir.clone()),
-            ViewServiceServer: ViewApi { views: SavedViews::new(store(), clock()) },
-            DataReceiverServiceServer: DataReceiver::new(intake(), clock()),
-        }
-        let (reporter, health) = health_reporter();
-        report_health(&reporter, &Condition::default(), false).await;
-        services.add_service(health);
-        reflection::add_services(&mut services);
-        Ok((services.routes(), reporter))
-    }
 }
 
 fn known_labels() -> LabelValues {
@@ -637,82 +402,6 @@ fn known_labels() -> LabelValues {
         refusals: refusal_words().into(),
         pings: [&["accepted"][..], &PingFailure::WORDS].concat(),
         purposes: RenderPurpose::ALL.map(RenderPurpose::as_str).into(),
-    }
-}
-
-const INTAKE: [&str; 2] = [
-    "zenoss.cloud.DataReceiverService",
-    "opentelemetry.proto.collector.logs.v1.LogsService",
-];
-
-/// Reports the health of each service. The service as a whole and the services in [`INTAKE`] are
-/// healthy while events are accepted, the other services while the store is readable.
-async fn report_health(reporter: &HealthReporter, condition: &Condition, is_stuck: bool) {
-    for name in std::iter::once("").chain(methods::service_names()) {
-        let serves = if name.is_empty() || INTAKE.contains(&name) {
-            condition.accepts_events()
-        } else {
-            condition.can_be_read()
-        };
-        let status = if serves && !is_stuck {
-            ServingStatus::Serving
-        } else {
-            ServingStatus::NotServing
-        };
-        reporter.set_service_status(name, status).await;
-    }
-}
-
-/// Health reporting, based on the state of the store. No service is healthy while rendering threads
-/// are stuck or holds are evaluated late.
-struct Health {
-    reporter: HealthReporter,
-    engine: Arc<dyn Engine>,
-    condition: watch::Receiver<Condition>,
-    renderers: Renderers,
-    are_holds_late: watch::Receiver<bool>,
-}
-
-impl Health {
-    /// Reports the health until shutdown. Reports the store as unreachable once it has reverted to
-    /// an earlier state.
-    async fn report_until_shutdown(mut self, stop: CancellationToken) {
-        let mut reach = self.engine.cluster().watch_reachability();
-        let reporter = self.reporter.clone();
-        let engine = Arc::clone(&self.engine);
-        let follow = async {
-            let mut was_stuck = false;
-            loop {
-                let stuck = self.renderers.stuck_count();
-                if stuck > 0 && !was_stuck {
-                    tracing::error!(stuck, "rendering threads are stuck");
-                }
-                was_stuck = stuck > 0;
-                let is_stuck = was_stuck || *self.are_holds_late.borrow_and_update();
-                report_health(&self.reporter, &self.engine.condition(), is_stuck).await;
-                let reached = async {
-                    match &mut reach {
-                        Some(reach) => reach.changed().await.is_ok(),
-                        None => false,
-                    }
-                };
-                tokio::select! {
-                    Ok(()) = self.condition.changed() => {}
-                    true = reached => {}
-                    Ok(()) = self.are_holds_late.changed() => {}
-                    () = sleep(RENDER_STUCK_CHECK_INTERVAL) => {}
-                }
-            }
-        };
-        let went_back = async {
-            engine.cluster().wait_until_reverted().await;
-            report_health(&reporter, &Condition::Unreachable, false).await;
-        };
-        tokio::select! {
-            () = stop.cancelled() => {}
-            () = follow => {}
-            () = went_back => stop.cancelled().await,
-        }
     }
 }
 

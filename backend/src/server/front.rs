@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bellwether_proto::cloud::data_receiver_service_server::DataReceiverServiceServer;
+use bellwether_proto::server::Server;
 use http::{Request, Response};
 use tonic::{body::Body, service::Routes};
 use tower::{Layer, Service, util::MapResponse};
@@ -19,10 +19,7 @@ use super::{
     direct::Direct,
     panics,
 };
-use crate::rpc::{
-    access::{CallGuard, CallGuardService},
-    data_receiver::DataReceiver,
-};
+use crate::rpc::access::{CallGuard, CallGuardService};
 
 type Rewrite = fn(Response<Body>) -> Response<Body>;
 type GuardedService<S> = CountedService<
@@ -31,7 +28,7 @@ type GuardedService<S> = CountedService<
 
 #[derive(Clone)]
 pub(super) struct Front {
-    intake: GuardedService<DataReceiverServiceServer<DataReceiver>>,
+    intake: GuardedService<Server>,
     others: Routes,
 }
 
@@ -40,7 +37,7 @@ impl Front {
     pub(super) fn new(
         guard: &CallGuard,
         counted: &CountedLayer,
-        intake: DataReceiverServiceServer<DataReceiver>,
+        intake: Server,
         others: Routes,
     ) -> Self {
         let guarded = DeadlineLayer.layer(guard.layer(intake));

@@ -11,16 +11,17 @@ use tonic::{
     body::Body,
     codegen::{Service, http::Request},
     server::NamedService,
-    service::RoutesBuilder,
+    service::Routes,
 };
 use tonic_reflection::server::Builder;
 
 const VALID: &str = "the descriptors are part of the program";
 
 /// Adds both versions of the interface; some clients support only the older one.
-pub(super) fn add_services(services: &mut RoutesBuilder) {
-    services.add_service(Lazy::new(|| builder().build_v1().expect(VALID)));
-    services.add_service(Lazy::new(|| builder().build_v1alpha().expect(VALID)));
+pub(super) fn add_services(routes: Routes) -> Routes {
+    routes
+        .add_service(Lazy::new(|| builder().build_v1().expect(VALID)))
+        .add_service(Lazy::new(|| builder().build_v1alpha().expect(VALID)))
 }
 
 fn builder() -> Builder<'static> {

@@ -6,9 +6,9 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
+use bellwether_language::text::enum_word;
 use bellwether_proto::{
     cloud::{Severity, Status},
-    text::enum_word,
     v1::{Clause, Destination, Event, EventRoute, HoldKind, Occurrence},
 };
 use prost_types::{Struct, value::Kind};
@@ -341,7 +341,7 @@ fn truncate(text: &str) -> String {
     if text.len() <= limits::ANNOTATION_BYTES {
         return text.to_owned();
     }
-    let end = bellwether_proto::text::longest_prefix(text, limits::ANNOTATION_BYTES).len();
+    let end = bellwether_language::text::longest_prefix(text, limits::ANNOTATION_BYTES).len();
     format!("{}\u{2026}", &text[..end])
 }
 

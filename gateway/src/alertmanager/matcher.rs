@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_language::matcher::MatcherText;
 use bellwether_proto::{
     json::violation::quote_for_message,
-    matcher::MatcherText,
     v1::{And, Clause, Equals, Exists, In, Matches, Not, Or, clause::Kind, equals},
 };
 use prost_types::{Value, value::Kind as ValueKind};

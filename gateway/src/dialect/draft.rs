@@ -159,5 +159,5 @@ fn truncate_summary(text: &str) -> String {
 }
 
 fn prefix(text: &str, bytes: usize) -> &str {
-    bellwether_proto::text::longest_prefix(text, bytes)
+    bellwether_language::text::longest_prefix(text, bytes)
 }

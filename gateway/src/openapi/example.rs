@@ -1,11 +1,9 @@
 //! Examples of each request, as a body and as a command.
 
-use bellwether_proto::{
-    json::{
-        example,
-        plan::{FieldPlan, Plan},
-    },
-    text::percent_encode,
+use bellwether_language::text::percent_encode;
+use bellwether_proto::json::{
+    example,
+    plan::{FieldPlan, Plan},
 };
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 //! again gives the same filter.
 #![no_main]
 
-use bellwether_proto::filter::{self, TimeReference};
+use bellwether_language::filter::{self, TimeReference};
 use libfuzzer_sys::fuzz_target;
 
 const NOW_MS: i64 = 1_767_225_600_000;

@@ -2,12 +2,10 @@
 
 use std::{io::Write, time::Duration};
 
-use bellwether_proto::{
-    text::enum_word,
-    v1::{
-        self as wire, CreateClientRequest, ListClientsRequest, RevokeClientRequest,
-        RotateClientKeyRequest, UpdateClientRequest, client_service_client::ClientServiceClient,
-    },
+use bellwether_language::text::enum_word;
+use bellwether_proto::v1::{
+    self as wire, CreateClientRequest, ListClientsRequest, RevokeClientRequest,
+    RotateClientKeyRequest, UpdateClientRequest, client_service_client::ClientServiceClient,
 };
 use bellwether_tui::api::CallError;
 use jiff::Timestamp;

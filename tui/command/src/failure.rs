@@ -4,8 +4,8 @@
 use std::{borrow::Cow, error::Error, fmt, io, process::ExitCode};
 
 use bellwether_backend::store::OpenError;
+use bellwether_language::text;
 use bellwether_process::cause;
-use bellwether_proto::text;
 use bellwether_tui::api::{CallError, CallErrorKind};
 use tonic::Status;
 

@@ -5,12 +5,10 @@ mod device;
 
 use std::io::Write;
 
-use bellwether_proto::{
-    text,
-    v1::{
-        GetCallerRequest, GetSignInRequest, GetSignInResponse,
-        client_service_client::ClientServiceClient, sign_in_service_client::SignInServiceClient,
-    },
+use bellwether_language::text;
+use bellwether_proto::v1::{
+    GetCallerRequest, GetSignInRequest, GetSignInResponse,
+    client_service_client::ClientServiceClient, sign_in_service_client::SignInServiceClient,
 };
 use tonic::transport::Endpoint;
 

@@ -5,7 +5,7 @@ use std::{
     io::{self, ErrorKind, Write},
 };
 
-use bellwether_proto::text::{Visibility, chars_with_visibility};
+use bellwether_language::text::{Visibility, chars_with_visibility};
 
 use crate::failure::Failure;
 

@@ -61,12 +61,12 @@ impl Fields {
     }
 
     /// Removes and returns a string field; `None` if it is absent or empty.
-    pub(crate) fn take_filled(&mut self, name: &str) -> Result<Option<String>, ImportError> {
+    pub(crate) fn take_nonempty_text(&mut self, name: &str) -> Result<Option<String>, ImportError> {
         Ok(self.take_text(name)?.filter(|text| !text.is_empty()))
     }
 
     pub(crate) fn require(&mut self, name: &str) -> Result<String, ImportError> {
-        let text = self.take_filled(name)?;
+        let text = self.take_nonempty_text(name)?;
         text.ok_or_else(|| invalid_field_error(&self.path_of(name), "is required"))
     }
 

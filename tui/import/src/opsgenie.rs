@@ -155,7 +155,7 @@ fn collect_entities(
 fn take_keys(fields: &mut Fields) -> Result<Vec<String>, ImportError> {
     let mut keys = Vec::new();
     for name in ["id", "name", "username"] {
-        keys.extend(fields.take_filled(name)?);
+        keys.extend(fields.take_nonempty_text(name)?);
     }
     Ok(keys)
 }
@@ -352,7 +352,7 @@ fn read_rotation(
     imported: &mut ImportOutput,
 ) -> Result<Rotation, ImportError> {
     let path = fields.path.clone();
-    let name = fields.take_filled("name")?;
+    let name = fields.take_nonempty_text("name")?;
     let start = parse_time(&mut fields, "startDate")?;
     let start =
         start.ok_or_else(|| invalid_field_error(&fields.path_of("startDate"), "is required"))?;
@@ -468,7 +468,7 @@ fn read_restrictions(
 /// Parses a time such as `2026-01-05T08:00:00Z`, `2026-01-05 08:00` in UTC, or milliseconds since
 /// 1970.
 fn parse_time(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, ImportError> {
-    let Some(text) = fields.take_filled(name)? else {
+    let Some(text) = fields.take_nonempty_text(name)? else {
         return Ok(None);
     };
     let short = || format!("{}:00Z", text.replace(' ', "T"));

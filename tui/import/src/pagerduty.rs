@@ -118,7 +118,7 @@ pub(crate) fn import_export(
 }
 
 fn take_description(fields: &mut Fields) -> Result<String, ImportError> {
-    let text = fields.take_filled("description")?;
+    let text = fields.take_nonempty_text("description")?;
     let text = text.unwrap_or_else(|| fields.path.clone());
     Ok(text.chars().take(1_000).collect())
 }
@@ -136,7 +136,7 @@ fn read_user(
     for mut method in user.take_objects("contact_methods")? {
         let kind = method.take_text("type")?.unwrap_or_default();
         let code = method.take_text("country_code")?;
-        let address = method.take_filled("address")?;
+        let address = method.take_nonempty_text("address")?;
         let is_enabled = method.take_flag("enabled")? != Some(false);
         let is_blocked = method.take_flag("blacklisted")? == Some(true);
         let path = method.path.clone();
@@ -359,7 +359,7 @@ fn read_restriction(
 }
 
 fn parse_time(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, ImportError> {
-    let text = fields.take_filled(name)?;
+    let text = fields.take_nonempty_text(name)?;
     let read = text.map(|text| text.parse()).transpose();
     read.map_err(|_unfit| {
         invalid_field_error(

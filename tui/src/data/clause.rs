@@ -1,9 +1,10 @@
 //! Conditions on events as one line of text.
 
-use bellwether_proto::{filter, v1::Clause};
+use bellwether_language::filter;
+use bellwether_proto::{clause, v1::Clause};
 
 pub(crate) fn describe(clause: &Clause) -> String {
-    let read = filter::Clause::from_wire(clause);
+    let read = clause::from_wire(clause);
     read.map_or_else(
         || "(nothing)".to_owned(),
         |read| filter::print_clause(&read),

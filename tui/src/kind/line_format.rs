@@ -1,7 +1,7 @@
 //! Lists that forms show as lines: methods of a contact, layers of a schedule, and steps of an
 //! escalation policy.
 
-use bellwether_proto::text::enum_word;
+use bellwether_language::text::enum_word;
 use serde_json::{Map, Value, json};
 
 use crate::data::when;

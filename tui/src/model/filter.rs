@@ -5,10 +5,8 @@ pub(crate) mod completion;
 pub(crate) mod local;
 
 pub(crate) use self::clock::Clock;
-use bellwether_proto::{
-    filter::{self, FilterError},
-    v1::{Clause, DeliveryFilter},
-};
+use bellwether_language::filter::{self, FilterError};
+use bellwether_proto::v1::{Clause, DeliveryFilter};
 use jiff::Timestamp;
 
 pub(crate) const FIELDS: [&str; 13] = [

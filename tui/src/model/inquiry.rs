@@ -1,6 +1,7 @@
 //! The request of a report, and the parser of its response.
 
-use bellwether_proto::{text::enum_word, v1};
+use bellwether_language::text::enum_word;
+use bellwether_proto::v1;
 use serde_json::{Map, Value, json};
 
 use super::Model;

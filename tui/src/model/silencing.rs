@@ -1,9 +1,7 @@
 //! The dialog for a silence: scope, duration, and the effect of each scope.
 
-use bellwether_proto::{
-    filter::{self, Clause, Literal, print_condition, print_literal},
-    v1,
-};
+use bellwether_language::filter::{self, Clause, Literal, print_condition, print_literal};
+use bellwether_proto::v1;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

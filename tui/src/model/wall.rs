@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use bellwether_proto::filter::print_condition;
+use bellwether_language::filter::print_condition;
 use bellwether_proto::v1::{
     DestinationHealth, DestinationOverview, EventGroup, GetOverviewResponse as Overview,
     NamedStatistics,

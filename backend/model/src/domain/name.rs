@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use bellwether_proto::text::{
+use bellwether_language::text::{
     MARKS_MAX, Visibility, chars_with_visibility, is_hidden, joins_characters,
 };
 use unicode_normalization::char::is_combining_mark;

@@ -1,6 +1,6 @@
 //! Conditions on events, as written by their author.
 
-pub use bellwether_proto::filter::{Clause, Literal};
+pub use bellwether_language::filter::{Clause, Literal};
 
 /// A condition on events, to be compiled and validated by `matching`.
 #[derive(Debug, Clone, PartialEq)]

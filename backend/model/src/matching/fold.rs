@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bellwether_proto::text::is_hidden;
+use bellwether_language::text::is_hidden;
 use caseless::Caseless;
 use memchr::memmem::Finder;
 use unicode_normalization::UnicodeNormalization as _;

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use bellwether_proto::text::percent_encode;
+use bellwether_language::text::percent_encode;
 
 use crate::domain::{Content, GroupId, Name, PagedContact, Secret, secret::MASK};
 

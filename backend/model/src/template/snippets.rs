@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use bellwether_proto::filter::nearest_field;
+use bellwether_language::filter::nearest_field;
 
 use crate::{
     domain::Snippets,

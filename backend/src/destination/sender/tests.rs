@@ -20,7 +20,7 @@ use crate::{
     destination::{
         Advice, AttemptReport, ChatThread,
         receiver::{ReceivedRequest, Receiver, Reply},
-        samples::Sending,
+        samples::SenderParts,
     },
     domain::{
         Content, DestinationKind, Outcome, RecordId, Secret, Severity, TemplateLanguage,
@@ -41,11 +41,11 @@ static NO_RECIPIENTS: Recipients = Recipients {
 const NOW_MS: i64 = 1_700_000_000_123;
 const SIGNING: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
-fn sending() -> Sending {
-    Sending::at(Arc::new(ManualClock::starting_at(NOW_MS)))
+fn sending() -> SenderParts {
+    SenderParts::at(Arc::new(ManualClock::starting_at(NOW_MS)))
 }
 
-impl Sending {
+impl SenderParts {
     async fn send(&self, kind: &DestinationKind) -> AttemptReport {
         send_with(&self.sender(), kind).await
     }

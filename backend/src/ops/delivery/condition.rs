@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use bellwether_proto::filter::{self, FilterError, ParsedFilter, TimeReference};
+use bellwether_language::filter::{self, FilterError, ParsedFilter, TimeReference};
 use serde_json::{Value, json};
 
 use super::Deliveries;

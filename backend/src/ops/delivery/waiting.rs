@@ -5,7 +5,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use bellwether_proto::{text::format_duration, v1::WaitCode};
+use bellwether_language::text::format_duration;
+use bellwether_proto::v1::WaitCode;
 use tokio::sync::watch;
 
 use super::{Deliveries, sequencing};

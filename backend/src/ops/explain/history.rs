@@ -17,7 +17,11 @@ pub fn build_timeline(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec
     for rule in rules {
         items.extend(hold_items(rule));
         items.extend(notification_items(rule));
-        items.extend(rule.deliveries.iter().filter_map(|it| ended_item(rule, it)));
+        items.extend(
+            rule.deliveries
+                .iter()
+                .filter_map(|it| outcome_item(rule, it)),
+        );
         items.extend(
             rule.deliveries
                 .iter()
@@ -175,7 +179,7 @@ fn folded_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<TimelineEn
     })
 }
 
-fn ended_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<TimelineEntry> {
+fn outcome_item(rule: &RuleExplanation, sent: &SentDelivery) -> Option<TimelineEntry> {
     let delivery = &sent.delivery;
     let name = receiver_name(delivery);
     let (kind, text) = match delivery.state {

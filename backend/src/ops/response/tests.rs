@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use bellwether_proto::{
-    filter,
-    v1::{escalation_target::Target, response::State},
-};
+use bellwether_language::filter;
+use bellwether_proto::v1::{escalation_target::Target, response::State};
 
 use super::*;
 use crate::{

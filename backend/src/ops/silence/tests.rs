@@ -7,7 +7,8 @@ mod inhibitions;
 mod itself;
 mod timing;
 
-use bellwether_proto::{filter, v1::ReasonCode};
+use bellwether_language::filter;
+use bellwether_proto::v1::ReasonCode;
 
 use super::*;
 use crate::{

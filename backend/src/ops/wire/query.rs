@@ -1,9 +1,7 @@
 //! Conversion of queries between wire and domain types.
 
-use bellwether_proto::{
-    filter::{self, FilterError, ParsedFilter, TimeReference},
-    v1::{self, clause::Kind, equals::Value as EqualsValue},
-};
+use bellwether_language::filter::{self, FilterError, ParsedFilter, TimeReference};
+use bellwether_proto::v1::{self, clause::Kind, equals::Value as EqualsValue};
 use prost_types::{Value, value::Kind as ValueKind};
 
 use crate::{

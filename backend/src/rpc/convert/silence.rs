@@ -1,6 +1,7 @@
 //! Conversion of silences.
 
-use bellwether_proto::{filter, v1};
+use bellwether_language::filter;
+use bellwether_proto::v1;
 
 use super::{
     delivery::NO_EVENT_ID,

@@ -169,7 +169,7 @@ fn truncate_with_mark(text: &str, bytes: usize) -> String {
 }
 
 fn truncate(text: &mut String, bytes: usize) {
-    text.truncate(bellwether_proto::text::longest_prefix(text, bytes).len());
+    text.truncate(bellwether_language::text::longest_prefix(text, bytes).len());
 }
 
 /// Shrinks an object to at most `bytes` of JSON. Small members are kept; large ones share the

@@ -3,8 +3,8 @@
 
 use std::io::Write;
 
+use bellwether_language::text;
 use bellwether_process::oidc::{DeviceCode, Provider, ProviderError, Tokens};
-use bellwether_proto::text;
 use tokio::time::{Duration, Instant, sleep};
 
 use super::output_failure;

@@ -12,9 +12,9 @@ use bellwether_backend::{
         verify::Findings,
     },
 };
-use bellwether_proto::{
-    text,
-    v1::{CheckFindings, CheckStoreRequest, check_service_client::CheckServiceClient},
+use bellwether_language::text;
+use bellwether_proto::v1::{
+    CheckFindings, CheckStoreRequest, check_service_client::CheckServiceClient,
 };
 use jiff::Timestamp;
 use serde_json::json;

@@ -1,6 +1,7 @@
 //! `explain`: why each rule did or did not notify about an event, and what happens next.
 
-use bellwether_proto::{text::enum_word, v1::NotificationOutcome};
+use bellwether_language::text::enum_word;
+use bellwether_proto::v1::NotificationOutcome;
 use bellwether_tui::outcome_mark;
 use serde_json::{Value, json};
 

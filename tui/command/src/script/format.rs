@@ -1,6 +1,6 @@
 //! Responses as text: JSON and YAML, and values for display.
 
-use bellwether_proto::text::{enum_word, escape_invisible};
+use bellwether_language::text::{enum_word, escape_invisible};
 use serde_json::Value;
 
 use crate::{cli::script::Output, failure::Failure, output};

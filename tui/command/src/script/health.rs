@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_proto::text::enum_word;
+use bellwether_language::text::enum_word;
 use serde_json::{Value, json};
 use tonic::transport::Endpoint;
 use tonic_health::pb::{

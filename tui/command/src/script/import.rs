@@ -10,8 +10,8 @@ use std::{
 use bellwether_import::{
     ImportOutput, import_alertmanager, import_grafana_oncall, import_opsgenie, import_pagerduty,
 };
+use bellwether_language::text;
 use bellwether_process::plain_file;
-use bellwether_proto::text;
 use serde_json::Value;
 
 use super::document;

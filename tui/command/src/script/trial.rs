@@ -1,6 +1,6 @@
 //! `test`, `try` and `preview`: test messages, matches of a trigger, and messages of a rule.
 
-use bellwether_proto::text::enum_word;
+use bellwether_language::text::enum_word;
 use bellwether_tui::api::ConfigKind;
 use serde_json::{Value, json};
 

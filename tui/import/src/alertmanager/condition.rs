@@ -1,10 +1,7 @@
 //! Conditions combined from matchers, simplified where always true or false.
 
-use bellwether_proto::{
-    filter::{self, Clause, Literal},
-    json,
-    v1::Query,
-};
+use bellwether_language::filter::{self, Clause, Literal};
+use bellwether_proto::{json, v1::Query};
 use serde_json::Value;
 
 const CLAUSES_MAX: usize = 500;

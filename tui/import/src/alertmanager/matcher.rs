@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_proto::matcher::MatcherText;
+use bellwether_language::matcher::MatcherText;
 use regex::{Regex, RegexBuilder};
 
 use super::{

@@ -47,7 +47,7 @@ pub(super) fn read_shift(
     zone: &str,
     imported: &mut ImportOutput,
 ) -> Result<Shift, ImportError> {
-    let own_zone = shift.take_filled("time_zone")?;
+    let own_zone = shift.take_nonempty_text("time_zone")?;
     if own_zone.as_deref().is_some_and(|it| it != zone) {
         let what = "times are in the schedule's time zone; check them around clock changes";
         imported.add_note(&shift.path_of("time_zone"), what);
@@ -198,7 +198,7 @@ fn local_time(
     name: &str,
     zone: &str,
 ) -> Result<Option<Timestamp>, ImportError> {
-    let Some(text) = fields.take_filled(name)? else {
+    let Some(text) = fields.take_nonempty_text(name)? else {
         return Ok(None);
     };
     let path = fields.path_of(name);

@@ -1,9 +1,7 @@
 //! The noise report.
 
-use bellwether_proto::{
-    filter,
-    v1::{GetNoiseResponse, NoiseBy, NoiseRow},
-};
+use bellwether_language::filter;
+use bellwether_proto::v1::{GetNoiseResponse, NoiseBy, NoiseRow};
 
 use crate::{
     data::{Kind, to_millis},

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bellwether_proto::filter;
+use bellwether_language::filter;
 
 use crate::{
     data::{Kind, Object},

@@ -1,6 +1,6 @@
 //! Times in filters: an age, a time of day, a date, or both, in the console's time zone.
 
-use bellwether_proto::filter::TimeReference;
+use bellwether_language::filter::TimeReference;
 use jiff::{Timestamp, tz::TimeZone};
 
 #[derive(Clone, Debug)]

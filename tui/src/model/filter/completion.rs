@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use bellwether_proto::{
-    cloud::{Severity, Status},
-    filter,
-};
+use bellwether_language::filter;
+use bellwether_proto::cloud::{Severity, Status};
 
 use super::FIELDS;
 use crate::data::{EventRow, Label as _};

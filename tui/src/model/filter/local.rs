@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use bellwether_proto::filter::{self, Clause, FilterError, Literal};
+use bellwether_language::filter::{self, Clause, FilterError, Literal};
 use regex::{Regex, RegexBuilder};
 
 use super::Clock;

@@ -1,6 +1,7 @@
 //! A condition, written as a filter.
 
-use bellwether_proto::{filter, json, v1};
+use bellwether_language::filter;
+use bellwether_proto::{clause, json, v1};
 use serde_json::Value;
 
 use crate::model::field::TextField;
@@ -22,7 +23,7 @@ impl ClauseInput {
             return Self::default();
         };
         let wire = json::from_json::<v1::Clause>(value.to_string().as_bytes()).ok();
-        let clause = wire.as_ref().and_then(filter::Clause::from_wire);
+        let clause = wire.as_ref().and_then(clause::from_wire);
         match clause {
             Some(clause) => Self::from_clause(clause),
             None => Self {

@@ -1,6 +1,7 @@
 //! Copying: the id with one key, other forms from a menu.
 
-use bellwether_proto::{json, text::percent_encode, v1};
+use bellwether_language::text::percent_encode;
+use bellwether_proto::{json, v1};
 use prost::Name;
 
 use super::call;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bellwether_proto::filter::print_condition;
+use bellwether_language::filter::print_condition;
 
 use super::{grouped, read};
 use crate::{

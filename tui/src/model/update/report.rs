@@ -450,7 +450,7 @@ pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry) {
 fn record_form_test(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
     let found: Result<v1::TestDestinationResponse, _> = message(answer);
     if let Ok(test) = &found {
-        tested::close_created(model, test);
+        tested::close_test_event(model, test);
     }
     let now_ms = model.now_ms;
     let pages = std::iter::once(&mut model.page).chain(&mut model.back);
@@ -488,7 +488,7 @@ fn send_inquiry(
     self::call(model, call, move |model, ticket, answer| {
         let found = inquiry.read(before, answer);
         if let Ok(Outcome::Test(test)) = &found {
-            tested::close_created(model, test);
+            tested::close_test_event(model, test);
         }
         handle_response(model, ticket, inquiry, found, calls)
     })

@@ -99,7 +99,7 @@ fn handle_count(model: &mut Model, ticket: Ticket, answer: CallResult) -> bool {
     if let Some(end) = choice.chosen
         && choice.cursor == at
     {
-        confirm_or_create(model, end);
+        submit_silence(model, end);
     }
     count_scope(model);
     true
@@ -185,7 +185,7 @@ fn silence_until(model: &mut Model, typed: &str) {
         Ok(end) => {
             choice.chosen = Some(end);
             if choice.scope().found.is_some() {
-                return confirm_or_create(model, end);
+                return submit_silence(model, end);
             }
             count_scope(model);
         }
@@ -193,7 +193,7 @@ fn silence_until(model: &mut Model, typed: &str) {
     }
 }
 
-fn confirm_or_create(model: &mut Model, end: Timestamp) {
+fn submit_silence(model: &mut Model, end: Timestamp) {
     let Some(Overlay::Silence(mut choice)) = model.overlay.take() else {
         return;
     };
@@ -204,12 +204,12 @@ fn confirm_or_create(model: &mut Model, end: Timestamp) {
         model.overlay = Some(Overlay::Silence(choice));
         return;
     }
-    let request = count_request(model, &choice, end);
+    let request = create_request(model, &choice, end);
     let until = model.format_silence_end(end);
     confirm::confirm_silence(model, &scope, &until, request);
 }
 
-fn count_request(model: &Model, choice: &SilenceChoice, end: Timestamp) -> Call {
+fn create_request(model: &Model, choice: &SilenceChoice, end: Timestamp) -> Call {
     let scope = choice.scope();
     let mut fields = scope.fields.clone();
     fields["name"] = model.silence_name(scope).into();

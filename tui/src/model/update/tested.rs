@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Closes the event that a test created; confirming the test includes this.
-pub(super) fn close_created(model: &mut Model, tested: &v1::TestDestinationResponse) {
+pub(super) fn close_test_event(model: &mut Model, tested: &v1::TestDestinationResponse) {
     let is_event = tested
         .request
         .as_ref()

@@ -16,7 +16,7 @@ use crate::{
     delivery::{Dispatcher, DispatcherStatus},
     destination::{
         receiver::{ReceivedRequest, Receiver, Reply},
-        samples::Sending,
+        samples::SenderParts,
     },
     domain::{
         Attempt, Delivery, DeliverySettings, Destination, DestinationKind, EventId, Health,
@@ -41,7 +41,7 @@ pub(super) type World = world::World<Dispatching>;
 
 /// A dispatcher that can be stopped and started.
 pub(crate) struct Dispatching {
-    pub(super) sending: Sending,
+    pub(super) sending: SenderParts,
     /// Applies clock steps; `None` before the first start.
     watch: Option<Arc<ClockWatch>>,
     made: u64,
@@ -59,7 +59,7 @@ impl World {
     pub(super) fn new() -> Self {
         let world = world::at_rest();
         let part = Dispatching {
-            sending: Sending::at(Arc::clone(&world.clock)),
+            sending: SenderParts::at(Arc::clone(&world.clock)),
             watch: None,
             made: 0,
             holds: QueueHolds::default(),

@@ -7,7 +7,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{Sending, sending, webhook};
+use super::{SenderParts, sending, webhook};
 use crate::{
     config::{NoProxy, ProxyConfig},
     destination::receiver::{Receiver, Reply},
@@ -54,7 +54,7 @@ async fn proxy(answer: Option<&'static str>) -> (u16, mpsc::Receiver<String>, Jo
     (port, heads, tasks)
 }
 
-fn by_way_of(world: &mut Sending, port: u16) {
+fn by_way_of(world: &mut SenderParts, port: u16) {
     let address = format!("http://ada:pass%20word@127.0.0.1:{port}");
     world.config.egress.proxy = Some(ProxyConfig::parse(&address).unwrap());
 }

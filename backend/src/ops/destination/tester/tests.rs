@@ -9,7 +9,7 @@ use super::{CompletedTest, SentTest, Test, TestSubject, TestTarget, Tester};
 use crate::{
     destination::{
         receiver::{Receiver, Reply},
-        samples::Sending,
+        samples::SenderParts,
     },
     domain::{
         Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
@@ -26,12 +26,12 @@ use crate::{
 
 const CANARY: &str = "canary-secret";
 
-type World = world::World<Sending>;
+type World = world::World<SenderParts>;
 
 impl World {
     fn new() -> Self {
         let world = world::at_rest();
-        let part = Sending::at(Arc::clone(&world.clock));
+        let part = SenderParts::at(Arc::clone(&world.clock));
         world.with(part)
     }
 

@@ -1,6 +1,6 @@
 //! Responses of the service as texts of limited size.
 
-use bellwether_proto::text::longest_prefix;
+use bellwether_language::text::longest_prefix;
 use serde_json::Value;
 
 use crate::output;

@@ -94,7 +94,7 @@ fn json_text(
     draft: &PresetDraft,
 ) -> Result<Option<String>, ImportError> {
     let path = config.path_of(name);
-    let text = config.take_filled(name)?;
+    let text = config.take_nonempty_text(name)?;
     let text = text.map(|text| go_template::convert_json_string(&text, draft.language()));
     text.transpose().map_err(|why| template_error(&path, &why))
 }
@@ -267,7 +267,7 @@ impl Writer<'_> {
             ("phone_number", "PhoneNumber"),
         ] {
             let path = config.path_of(name);
-            let Some(text) = config.take_filled(name)? else {
+            let Some(text) = config.take_nonempty_text(name)? else {
                 continue;
             };
             let text = text

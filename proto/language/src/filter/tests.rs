@@ -434,18 +434,6 @@ fn dates_and_times_use_the_zone_of_the_reader() {
 }
 
 #[test]
-fn clause_round_trips_over_the_wire() {
-    let filter =
-        "a=1 b!=true (c in (x, 2) or d>=3) e<4 f=*g* h=i* j=*k l~\"m.*\" has:n -(o<=p q>r)";
-    let clause = read(filter);
-    assert_eq!(Clause::from_wire(&(&clause).into()), Some(clause));
-    assert_eq!(
-        Clause::from_wire(&crate::bellwether::v1::Clause::default()),
-        None
-    );
-}
-
-#[test]
 fn filter_value_is_quoted_only_when_needed() {
     for (field, value, filter) in [
         ("host", "db-1", "host=db-1"),
