@@ -106,6 +106,24 @@ impl Server {
         self.with(path, Handler::Unary(call))
     }
 
+    /// Adds a method with one request, which it decodes itself, and one response.
+    #[must_use]
+    pub fn unary_encoded<F, R>(
+        self,
+        path: &'static str,
+        method: impl Fn(Request<Bytes>) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Response<R>, Status>> + Send + 'static,
+        R: Message + 'static,
+    {
+        let call: Call<Bytes, Outgoing> = Arc::new(move |request| {
+            let response = method(request);
+            Box::pin(async move { Ok(response.await?.map(|message| Outgoing(Box::new(message)))) })
+        });
+        self.with(path, Handler::Unary(call))
+    }
+
     /// Adds a method with one request and a stream of responses.
     #[must_use]
     pub fn server_streaming<T, Q, R>(
@@ -192,7 +210,7 @@ impl Server {
     ) -> BoxFuture<http::Response<Body>, Infallible> {
         let path = request.uri().path();
         let Some((_, handler)) = self.handlers.iter().find(|(method, _)| *method == path) else {
-            let response = Status::unimplemented("").into_http();
+            let response = Status::unimplemented("unknown method").into_http();
             return Box::pin(async { Ok(response) });
         };
         let handler = handler.clone();

@@ -58,7 +58,7 @@ use crate::{
         enrichment::EnrichmentTableApi, escalation_policy::EscalationPolicyApi,
         event_management::EventManagementApi, event_query::EventQueryApi, group::GroupApi,
         heartbeat::HeartbeatApi, inhibition::InhibitionApi, insight::InsightApi,
-        intake_mapping::IntakeMappingApi, link::LinkApi, logs::LogsServer, overview::OverviewApi,
+        intake_mapping::IntakeMappingApi, link::LinkApi, logs, overview::OverviewApi,
         pending::PendingApi, response::ResponseApi, rule::RuleApi, saved_view::ViewApi,
         schedule::ScheduleApi, settings::SettingsApi, sign_in::SignInApi, silence::SilenceApi,
         trigger::TriggerApi,
@@ -109,7 +109,7 @@ impl Modules {
         let tester = self.tester(config);
         let opens = OpenNotifier::new(deciding(), intake());
         let impacts = Arc::new(Impacts::new(self.configuration(), deciding()));
-        let logs = LogsServer::new(DataReceiver::new(intake(), clock()), config.logs.clone());
+        let logs = logs::serve(DataReceiver::new(intake(), clock()), config.logs.clone());
         let servers = [
             audit_service_server::serve(AuditApi {
                 log: Arc::clone(&self.audit),
@@ -238,7 +238,7 @@ impl Modules {
             }),
             data_receiver_service_server::serve(DataReceiver::new(intake(), clock())),
         ];
-        let mut routes = Routes::new(logs);
+        let mut routes = logs.add_to(Routes::default());
         for server in servers {
             routes = server
                 .max_decoding_message_size(REQUEST_BYTES_MAX)
