@@ -6,7 +6,6 @@
 
 mod alertmanager;
 mod binding;
-mod codec;
 mod config;
 mod dialect;
 mod docs;

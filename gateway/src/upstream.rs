@@ -2,7 +2,10 @@
 
 use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
 
-use bellwether_proto::json::wire::{self, Value};
+use bellwether_proto::{
+    codec::BytesCodec,
+    json::wire::{self, Value},
+};
 use bytes::{Bytes, BytesMut};
 use http::uri::PathAndQuery;
 use rustls::client::danger::ServerCertVerifier;
@@ -15,7 +18,7 @@ use tonic::{
     transport::{Channel, ClientTlsConfig, Endpoint},
 };
 
-use crate::{codec::RawCodec, limits};
+use crate::limits;
 
 #[derive(Debug, Clone)]
 pub struct Upstream(Kind);
@@ -229,6 +232,6 @@ where
         .ready()
         .await
         .map_err(|error| Status::from_error(error.into()))?;
-    let (metadata, message, _) = client.unary(request, path, RawCodec).await?.into_parts();
+    let (metadata, message, _) = client.unary(request, path, BytesCodec).await?.into_parts();
     Ok((metadata, message))
 }

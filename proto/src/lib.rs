@@ -7,6 +7,7 @@
 
 pub mod bulk;
 pub mod clause;
+pub mod codec;
 pub mod csv;
 pub mod json;
 pub mod otlp;

@@ -10,11 +10,11 @@ use std::{
     task::{Context, Poll},
 };
 
-use prost::{Message, Name, bytes::Buf};
+use prost::{Message, Name};
 use tonic::{
     Request, Response, Status, Streaming,
     body::Body,
-    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+    codec::{Codec, EncodeBuf, Encoder},
     codegen::{
         BoxFuture, BoxStream, Bytes, Pin, Service, StdError, http,
         tokio_stream::{Stream, StreamExt as _},
@@ -23,7 +23,7 @@ use tonic::{
     service::Routes,
 };
 
-use crate::repair;
+use crate::{codec::BytesCodec, repair};
 
 /// The result of a method of a service.
 pub type MethodFuture<'a, R> =
@@ -103,7 +103,7 @@ impl Server {
                 Ok(response.map(|message| Outgoing(Box::new(message))))
             })
         });
-        self.with(path, Handler::Unary(call))
+        self.with_handler(path, Handler::Unary(call))
     }
 
     /// Adds a method with one request, which it decodes itself, and one response.
@@ -121,7 +121,7 @@ impl Server {
             let response = method(request);
             Box::pin(async move { Ok(response.await?.map(|message| Outgoing(Box::new(message)))) })
         });
-        self.with(path, Handler::Unary(call))
+        self.with_handler(path, Handler::Unary(call))
     }
 
     /// Adds a method with one request and a stream of responses.
@@ -147,7 +147,7 @@ impl Server {
                 }))
             })
         });
-        self.with(path, Handler::ServerStreaming(call))
+        self.with_handler(path, Handler::ServerStreaming(call))
     }
 
     /// Adds a method with a stream of requests and one response.
@@ -173,10 +173,10 @@ impl Server {
                 Ok(response.map(|message| Outgoing(Box::new(message))))
             })
         });
-        self.with(path, Handler::ClientStreaming(call))
+        self.with_handler(path, Handler::ClientStreaming(call))
     }
 
-    fn with(mut self, path: &'static str, handler: Handler) -> Self {
+    fn with_handler(mut self, path: &'static str, handler: Handler) -> Self {
         Arc::make_mut(&mut self.handlers).push((path, handler));
         self
     }
@@ -303,21 +303,21 @@ fn decode<Q: Message + Name + Default>(bytes: Bytes) -> Result<Q, Status> {
     message.map_err(|error| Status::internal(error.to_string()))
 }
 
-/// Passes encoded requests to the handlers.
+/// Passes encoded requests to the handlers, and encodes their responses.
 struct Passthrough;
 
 impl Codec for Passthrough {
     type Encode = Outgoing;
     type Decode = Bytes;
     type Encoder = Self;
-    type Decoder = Self;
+    type Decoder = BytesCodec;
 
     fn encoder(&mut self) -> Self {
         Self
     }
 
-    fn decoder(&mut self) -> Self {
-        Self
+    fn decoder(&mut self) -> BytesCodec {
+        BytesCodec
     }
 }
 
@@ -327,14 +327,5 @@ impl Encoder for Passthrough {
 
     fn encode(&mut self, message: Outgoing, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
         message.0.encode(buffer)
-    }
-}
-
-impl Decoder for Passthrough {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
     }
 }

@@ -11,12 +11,12 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::{Buf as _, BufMut as _, Bytes};
+use bellwether_proto::codec::BytesCodec;
+use bytes::Bytes;
 use prost::Message;
 use tonic::{
     Request, Response, Status,
     body::Body,
-    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
     metadata::MetadataMap,
     server::{Grpc, NamedService, UnaryService},
     service::Routes,
@@ -188,7 +188,7 @@ impl<N> tower::Service<http::Request<Body>> for Recorded<N> {
             recorder: self.recorder.clone(),
             path,
         };
-        let mut grpc = Grpc::new(Raw).max_decoding_message_size(4 * 1024 * 1024);
+        let mut grpc = Grpc::new(BytesCodec).max_decoding_message_size(4 * 1024 * 1024);
         Box::pin(async move { Ok(grpc.unary(handler, request).await) })
     }
 }
@@ -240,42 +240,5 @@ impl Hanging {
 impl Drop for Hanging {
     fn drop(&mut self) {
         self.0.fetch_sub(1, SeqCst);
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        *self
-    }
-
-    fn decoder(&mut self) -> Self {
-        *self
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, message: Bytes, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        to.put(message);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(from.copy_to_bytes(from.remaining())))
     }
 }

@@ -2,15 +2,11 @@
 
 use std::time::Duration;
 
-use bellwether_proto::{AGENT_KEY, json};
-use prost::bytes::Buf;
+use bellwether_proto::{AGENT_KEY, codec::BytesCodec, json};
 use serde_json::Value;
 use tokio::time;
 use tonic::{
-    client::Grpc,
-    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
-    codegen::http::uri::PathAndQuery,
-    service::interceptor::InterceptedService,
+    client::Grpc, codegen::http::uri::PathAndQuery, service::interceptor::InterceptedService,
     transport::Channel,
 };
 
@@ -130,9 +126,9 @@ impl Transport {
             let ready = grpc.ready().await;
             ready.map_err(|error| tonic::Status::unavailable(error.to_string()))?;
             let answer = grpc
-                .unary(tonic::Request::new(request), path, BytesCodec)
+                .unary(tonic::Request::new(request.into()), path, BytesCodec)
                 .await?;
-            Ok(answer.into_inner())
+            Ok(answer.into_inner().into())
         };
         let seconds = self.limit.as_secs();
         let failed = match time::timeout(self.limit, call).await {
@@ -157,43 +153,4 @@ fn is_within(field: &str, other: &str) -> bool {
 
 pub(super) fn not_connected() -> Failure {
     Failure::new(FailureKind::Unreachable, "not connected")
-}
-
-/// A codec that passes encoded messages through.
-struct BytesCodec;
-
-impl Codec for BytesCodec {
-    type Encode = Vec<u8>;
-    type Decode = Vec<u8>;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for BytesCodec {
-    type Item = Vec<u8>;
-    type Error = tonic::Status;
-
-    fn encode(&mut self, item: Vec<u8>, into: &mut EncodeBuf<'_>) -> Result<(), tonic::Status> {
-        prost::bytes::BufMut::put_slice(into, &item);
-        Ok(())
-    }
-}
-
-impl Decoder for BytesCodec {
-    type Item = Vec<u8>;
-    type Error = tonic::Status;
-
-    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Vec<u8>>, tonic::Status> {
-        let mut item = vec![0; from.remaining()];
-        from.copy_to_slice(&mut item);
-        Ok(Some(item))
-    }
 }

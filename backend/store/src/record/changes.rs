@@ -30,7 +30,7 @@ pub struct Changes {
     pub(super) sealer: Arc<Sealer>,
     pub(super) list: Vec<Change>,
     pub(super) counts: Counts,
-    /// Whether the records are restored, so that their steps were already counted.
+    /// Whether the records come from a backup, so that their steps were counted before.
     pub(super) is_past: bool,
     pub(super) rests_on: Option<LogPosition>,
     pub(super) space: DiskShare,

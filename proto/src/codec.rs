@@ -1,15 +1,16 @@
-//! A gRPC codec that passes messages through as bytes.
+//! A gRPC codec for messages that are already encoded.
 
-use bytes::{Buf as _, BufMut as _, Bytes};
+use prost::bytes::{Buf as _, BufMut as _, Bytes};
 use tonic::{
     Status,
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
 };
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RawCodec;
+/// Passes messages through as bytes, for callers that encode and decode them.
+#[derive(Debug, Clone, Copy)]
+pub struct BytesCodec;
 
-impl Codec for RawCodec {
+impl Codec for BytesCodec {
     type Encode = Bytes;
     type Decode = Bytes;
     type Encoder = Self;
@@ -24,7 +25,7 @@ impl Codec for RawCodec {
     }
 }
 
-impl Encoder for RawCodec {
+impl Encoder for BytesCodec {
     type Item = Bytes;
     type Error = Status;
 
@@ -34,7 +35,7 @@ impl Encoder for RawCodec {
     }
 }
 
-impl Decoder for RawCodec {
+impl Decoder for BytesCodec {
     type Item = Bytes;
     type Error = Status;
 
