@@ -16,7 +16,7 @@ const WALKS: [(&str, u64, u64); 21] = [
     // Failed operations of a disk.
     ("BELLWETHER_DISK_ERRORS", 50, 150),
     // Positions at which a system call of each command fails.
-    ("BELLWETHER_FAILED_CALLS", 2, 8),
+    ("BELLWETHER_FAILED_CALLS", 2, 5),
     // Flipped bits.
     ("BELLWETHER_FLIPS", 50, 100),
     // Runs of a store that end in power failures.
