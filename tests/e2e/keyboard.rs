@@ -1,7 +1,7 @@
 //! Keys as sent by terminals: fragmented sequences, other layouts, kitty's protocol, and a closed
 //! terminal.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bellwether_tests::{
     eventually::eventually_blocking,
@@ -65,6 +65,31 @@ async fn split_sequence_is_one_key_and_paste_is_text() {
     console.shows(&["› Overview"]);
     console.press("q");
     assert!(console.ended().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn incomplete_sequence_right_after_a_key_does_not_block_the_console() {
+    let world = World::start();
+    two_events(&world).await;
+    let mut console = console(&world, &[]);
+    console.shows(&["● connected"]);
+    console.press("2");
+    console.shows(&["1/2"]);
+    for micros in (0..2_000).step_by(10) {
+        let (key, shown) = if micros % 20 == 0 {
+            ("j", "2/2")
+        } else {
+            ("k", "1/2")
+        };
+        console.press(key);
+        // Shorter than a sleep, to arrive while the key is handled.
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_micros(micros) {
+            std::hint::spin_loop();
+        }
+        console.press("\x1b[999~");
+        console.shows(&[shown]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

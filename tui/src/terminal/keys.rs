@@ -1,12 +1,16 @@
 //! Keyboard input, paused while another program uses the terminal.
 
-use std::{io, time::Duration};
+use std::{
+    io,
+    task::Poll,
+    time::{Duration, Instant},
+};
 
-use crossterm::event::{self, Event, EventStream};
-use futures_util::StreamExt;
+use crossterm::event::{Event, EventStream};
+use futures_util::{StreamExt, poll};
 
 /// Time to wait for another key. A later key gets a separate frame.
-const LOOK: Duration = Duration::from_micros(50);
+const QUEUED_WITHIN: Duration = Duration::from_micros(50);
 
 pub(super) struct Keys(Option<EventStream>);
 
@@ -23,11 +27,19 @@ impl Keys {
         }
     }
 
-    pub(super) fn poll_queued() -> io::Result<Option<Event>> {
-        if event::poll(LOOK)? {
-            event::read().map(Some)
-        } else {
-            Ok(None)
+    /// Returns a key that is already queued. The stream's own thread reads it: reads block on a part
+    /// of a sequence until the next byte arrives.
+    pub(super) async fn next_queued(&mut self) -> io::Result<Option<Event>> {
+        let Some(stream) = &mut self.0 else {
+            return Ok(None);
+        };
+        let end = Instant::now() + QUEUED_WITHIN;
+        loop {
+            match poll!(stream.next()) {
+                Poll::Ready(event) => return event.transpose(),
+                Poll::Pending if Instant::now() >= end => return Ok(None),
+                Poll::Pending => tokio::task::yield_now().await,
+            }
         }
     }
 

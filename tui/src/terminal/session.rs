@@ -125,7 +125,7 @@ impl Session {
                 () = signals.panic_trigger.wait() => {}
                 event = self.keys.next() => {
                     let Some(event) = event else { return self.guard.restore() };
-                    self.handle_keys(event?)?;
+                    self.handle_keys(event?).await?;
                     // Draws immediately after a key, regardless of other events.
                     draw_at = Instant::now();
                 }
@@ -149,14 +149,14 @@ impl Session {
     }
 
     /// Handles a key and those already queued, so that one frame covers all of them.
-    fn handle_keys(&mut self, first: Event) -> io::Result<()> {
+    async fn handle_keys(&mut self, first: Event) -> io::Result<()> {
         self.input(first);
         for _ in 1..limits::NEWS_BUDGET {
             // Keys after one that starts the editor belong to the editor.
             if self.console.wants_to_quit() || self.console.has_terminal_action() {
                 break;
             }
-            match Keys::poll_queued()? {
+            match self.keys.next_queued().await? {
                 Some(event) => self.input(event),
                 None => break,
             }

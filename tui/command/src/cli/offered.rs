@@ -3,6 +3,7 @@
 
 use clap::{Arg, Command};
 
+const FILE: &[&str] = &["config", "log_format"];
 const STORE: &[&str] = &["data_dir", "store", "secret_key_file"];
 const LISTEN: &[&str] = &[
     "grpc_listen",
@@ -36,19 +37,20 @@ const GATEWAY: &[&str] = &[
     "insecure",
 ];
 /// Flags of settings that apply to some commands only.
-const PARTIAL: [&[&str]; 4] = [STORE, LISTEN, CALL, GATEWAY];
+const PARTIAL: [&[&str]; 5] = [FILE, STORE, LISTEN, CALL, GATEWAY];
 
 /// Returns the groups of settings that apply to a command of `bellwether`.
 fn flag_groups(command: &str) -> &'static [&'static [&'static str]] {
     match command {
-        "serve" | "backend" => &[STORE, LISTEN],
-        "gateway" => &[GATEWAY],
+        "serve" | "backend" => &[FILE, STORE, LISTEN],
+        "gateway" => &[FILE, GATEWAY],
         "config" => &PARTIAL,
         // This command can also use the store directly.
-        "client" => &[CALL, STORE],
-        "restore" | "store" | "secrets" => &[STORE],
-        "demo" | "import" | "completions" | "man" => &[],
-        _ => &[CALL],
+        "client" => &[FILE, CALL, STORE],
+        "restore" | "store" | "secrets" => &[FILE, STORE],
+        "import" => &[FILE],
+        "demo" | "completions" | "man" => &[],
+        _ => &[FILE, CALL],
     }
 }
 
