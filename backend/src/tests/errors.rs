@@ -93,7 +93,16 @@ async fn disk_errors_are_reported_and_the_service_continues() {
     let mut service = start(&receiver).await;
     let mut random = StdRng::seed_from_u64(7);
     let (mut sent, mut acknowledged) = (Vec::new(), Vec::new());
-    for round in 0..walk_length("BELLWETHER_DISK_ERRORS") {
+    let rounds = walk_length("BELLWETHER_DISK_ERRORS");
+    // The kinds of errors depend on which requests share a commit, so more rounds may be required.
+    let has_every_kind = |sent: &[(String, Became)]| {
+        let kinds: BTreeSet<_> = sent.iter().map(|(_, became)| *became).collect();
+        kinds.len() == 3
+    };
+    for round in 0..10 * rounds {
+        if round >= rounds && has_every_kind(&sent) {
+            break;
+        }
         service.ground.fail_after(Some(random.random_range(0..40)));
         for number in 0..3 {
             let host = format!("{round}-{number}");
@@ -147,10 +156,8 @@ async fn disk_errors_are_reported_and_the_service_continues() {
     let is_delivered = |it: &Delivery| it.state == DeliveryState::Delivered;
     assert!(deliveries.iter().all(is_delivered));
     invariants::check(service.store(), 8).await;
-    let kinds: BTreeSet<_> = sent.iter().map(|(_, became)| *became).collect();
-    assert_eq!(
-        kinds.len(),
-        3,
-        "the disk failed with every kind of error: {kinds:?}"
+    assert!(
+        has_every_kind(&sent),
+        "the disk failed with every kind of error"
     );
 }
