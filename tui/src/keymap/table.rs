@@ -109,10 +109,10 @@ macro_rules! lines {
 /// keys, places, requirement, rank among the hints (0 for none) and the form in plain mode,
 /// followed by the name for hints and a full sentence for the palette and help.
 macro_rules! actions {
-    ($($group:ident { $($action:ident $(($of:ident::$named:ident))? [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
+    ($($group:ident { $($action:ident [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
         $name:literal: $title:literal;)+ })+) => {
-        pub(crate) static ACTIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| vec![$($(Entry {
-            action: Action::$action $(($of::$named))?,
+        fn table() -> Vec<Entry> { vec![$($(Entry {
+            action: Action::$action,
             group: Group::$group,
             name: $name,
             title: $title,
@@ -121,9 +121,41 @@ macro_rules! actions {
             need: $need,
             hint: $hint,
             lines: lines!($($lines)?),
-        }),+),+]);
+        }),+),+] }
     };
 }
+
+/// All actions: those that open a screen or the list of a kind, then those of the table below.
+pub(crate) static ACTIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let mut actions = opening_actions();
+    actions.extend(table());
+    actions
+});
+
+/// Returns the actions that open a screen or a list, in the order of the digits that call them.
+fn opening_actions() -> Vec<Entry> {
+    let entry = |action, name, (keys, title)| Entry {
+        action,
+        group: Group::GoTo,
+        name,
+        title,
+        keys,
+        places: ANYWHERE.to_vec(),
+        need: Requirement::None,
+        hint: 0,
+        lines: LINES,
+    };
+    let screens = Screen::ALL.iter();
+    let screens = screens.map(|it| entry(Action::Show(*it), it.name(), it.keys_and_help()));
+    let kinds = Kind::ALL.iter();
+    let kinds = kinds.map(|it| entry(Action::Go(*it), it.plural(), it.keys_and_help()));
+    let mut all: Vec<Entry> = screens.chain(kinds).collect();
+    all.sort_by_key(|entry| DIGITS.find(entry.keys[0]).unwrap_or(DIGITS.len()));
+    all
+}
+
+/// The digits as on a keyboard.
+const DIGITS: &str = "1234567890";
 
 actions! {
     Move {
@@ -346,59 +378,11 @@ actions! {
         Forward ["]"] in ANYWHERE, Requirement::None, 0
             "forward": "Go forward to the next page";
     }
-    GoTo {
-        Show(Screen::Overview) ["1", "gw"] in ANYWHERE, Requirement::None, 0
-            "overview": "Go to Overview";
-        Show(Screen::Events) ["2", "ge"] in ANYWHERE, Requirement::None, 0
-            "events": "Go to Events";
-        Go(Kind::Trigger) ["3", "gt"] in ANYWHERE, Requirement::None, 0
-            "triggers": "Go to Triggers";
-        Go(Kind::Destination) ["4", "gd"] in ANYWHERE, Requirement::None, 0
-            "destinations": "Go to Destinations";
-        Go(Kind::Rule) ["5", "gr"] in ANYWHERE, Requirement::None, 0
-            "rules": "Go to Rules";
-        Show(Screen::Deliveries) ["6", "gm"] in ANYWHERE, Requirement::None, 0
-            "deliveries": "Go to Deliveries";
-        Go(Kind::Client) ["7", "gc"] in ANYWHERE, Requirement::None, 0
-            "clients": "Go to Clients";
-        Show(Screen::Reference) ["9", "gf"] in ANYWHERE, Requirement::None, 0
-            "reference": "Go to Reference: templates, queries, fields, messages, chat setup";
-        Go(Kind::Silence) ["0", "gs"] in ANYWHERE, Requirement::None, 0
-            "silences": "Go to Silences";
-        Go(Kind::Calendar) ["ga", "<A-0>"] in ANYWHERE, Requirement::None, 0
-            "calendars": "Go to Calendars";
-        Go(Kind::Inhibition) ["gi", "<A-9>"] in ANYWHERE, Requirement::None, 0
-            "inhibitions": "Go to Inhibitions";
-        Go(Kind::Mapping) ["gx", "<A-8>"] in ANYWHERE, Requirement::None, 0
-            "mappings": "Go to Mappings: webhooks from any service as events";
-        Go(Kind::Enrichment) ["gE"] in ANYWHERE, Requirement::None, 0
-            "enrichments": "Go to Enrichments: metadata added to events";
-        Go(Kind::Group) ["gu", "<A-7>"] in ANYWHERE, Requirement::None, 0
-            "groups": "Go to Groups: events that share one message";
-        Go(Kind::Pending) ["gp", "<A-6>"] in ANYWHERE, Requirement::None, 0
-            "pending": "Go to Pending: held notifications";
-        Go(Kind::View) ["gv", "<A-5>"] in ANYWHERE, Requirement::None, 0
-            "views": "Go to Views: saved lists of events";
-        Go(Kind::Heartbeat) ["gh", "<A-h>"] in ANYWHERE, Requirement::None, 0
-            "heartbeats": "Go to Heartbeats: signals expected on a schedule";
-        Go(Kind::Drill) ["gD"] in ANYWHERE, Requirement::None, 0
-            "drills": "Go to Drills: scheduled tests of the way to the person on call";
-        Show(Screen::OnCall) ["8", "go", "<A-w>"] in ANYWHERE, Requirement::None, 0
-            "on call": "Go to On call: who is on call, and pending responses";
-    }
     OnCall {
         Handover ["h"] in &[ActionPlace::Screen(Screen::OnCall)], VIEW, 15
             "handover": "Show what the next shift needs to know";
     }
     GoTo {
-        Go(Kind::Response) ["gR", "<A-1>"] in ANYWHERE, Requirement::None, 0
-            "responses": "Go to Responses: who is paged, and the next step";
-        Go(Kind::Schedule) ["gS", "<A-4>"] in ANYWHERE, Requirement::None, 0
-            "schedules": "Go to Schedules: who is on call, and when";
-        Go(Kind::Policy) ["gP", "<A-3>"] in ANYWHERE, Requirement::None, 0
-            "policies": "Go to Escalation policies: who is notified next";
-        Go(Kind::Contact) ["gC", "<A-2>"] in ANYWHERE, Requirement::None, 0
-            "contacts": "Go to Contacts: people, and how they are notified";
         GoCriticals ["!"] in ANYWHERE, Requirement::None, 0
             "criticals": "Go to the open critical events";
     }
