@@ -38,6 +38,7 @@ mod webhook;
 
 use std::{any::Any, borrow::Cow, sync::Arc};
 
+use bellwether_proto::v1::{self, destination_type::Type};
 use serde_json::Value;
 use url::{Position, Url};
 
@@ -57,10 +58,13 @@ pub use sender::{SendRequest, Sender};
 pub use sink::EventSink;
 pub use times::ExchangeTimes;
 pub use verdict::{Advice, AttemptReport, RecipientAnswer, Verdict};
-pub use webhook::{is_credential, is_plain_header, is_secret_header};
+pub use webhook::is_credential;
 
 /// A type of destination; implemented by its settings.
 pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
+    /// The settings on the wire.
+    type Wire;
+
     /// The content sent, without addresses and secrets.
     type Message: Send + 'static;
 
@@ -69,6 +73,12 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
 
     /// Whether later messages reply to the first one.
     const THREADS: bool = false;
+
+    /// Converts settings from the wire. Only use them if no violation was added.
+    fn from_wire(wire: Self::Wire, violations: &mut Vec<Violation>) -> Self;
+
+    /// Converts settings for clients; secrets are masked.
+    fn to_wire(self) -> Self::Wire;
 
     /// Whether the receiver keeps state per thread, so that messages cannot be combined into a
     /// digest.
@@ -170,6 +180,43 @@ use with_type;
 fn as_type<T: DestinationType>(kind: &DestinationKind) -> Option<&T> {
     let settings: &dyn Any = with_type!(kind, settings => settings);
     settings.downcast_ref()
+}
+
+/// Converts the destination type; `None` if it is missing. Only use it if no violation was added.
+pub fn from_wire(
+    wire: Option<v1::DestinationType>,
+    violations: &mut Vec<Violation>,
+) -> Option<DestinationKind> {
+    let Some(wire) = wire.and_then(|wire| wire.r#type) else {
+        let types = DestinationKind::WORDS.join(", ");
+        let message = format!("is required: exactly one of {types}");
+        violations.push(Violation::new("type", message));
+        return None;
+    };
+    let all = violations;
+    Some(match wire {
+        Type::Webhook(it) => DestinationKind::Webhook(DestinationType::from_wire(it, all)),
+        Type::Email(it) => DestinationKind::Email(DestinationType::from_wire(it, all)),
+        Type::Slack(it) => DestinationKind::Slack(DestinationType::from_wire(it, all)),
+        Type::Msteams(it) => DestinationKind::MsTeams(DestinationType::from_wire(it, all)),
+        Type::Pagerduty(it) => DestinationKind::PagerDuty(DestinationType::from_wire(it, all)),
+        Type::Servicenow(it) => DestinationKind::ServiceNow(DestinationType::from_wire(it, all)),
+        Type::Event(it) => DestinationKind::Event(DestinationType::from_wire(it, all)),
+    })
+}
+
+/// Converts the destination type for clients; secrets are masked.
+pub fn to_wire(kind: DestinationKind) -> v1::DestinationType {
+    let wire = match kind {
+        DestinationKind::Webhook(it) => Type::Webhook(it.to_wire()),
+        DestinationKind::Email(it) => Type::Email(it.to_wire()),
+        DestinationKind::Slack(it) => Type::Slack(it.to_wire()),
+        DestinationKind::MsTeams(it) => Type::Msteams(it.to_wire()),
+        DestinationKind::PagerDuty(it) => Type::Pagerduty(it.to_wire()),
+        DestinationKind::ServiceNow(it) => Type::Servicenow(it.to_wire()),
+        DestinationKind::Event(it) => Type::Event(it.to_wire()),
+    };
+    v1::DestinationType { r#type: Some(wire) }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

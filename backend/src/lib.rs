@@ -16,6 +16,7 @@ pub mod server;
 #[cfg(test)]
 mod tests;
 pub mod trace;
+pub mod wire;
 
 pub use bellwether_backend_engine::clock;
 pub use bellwether_backend_model::{

@@ -1,10 +1,10 @@
-//! The gRPC services: each method validates its input, calls one operation and converts the result.
+//! Access to the service, and the gRPC services that combine several operations: each method validates
+//! its input, calls one operation and converts the result.
 
 pub mod access;
 mod audit;
 pub mod audit_log;
 pub mod backup;
-pub mod calendar;
 pub mod check;
 pub mod client;
 pub mod code;
@@ -14,14 +14,10 @@ pub mod convert;
 pub mod data_receiver;
 pub mod delivery;
 pub mod destination;
-pub mod drill;
-pub mod enrichment;
-pub mod escalation_policy;
 pub mod event_management;
 pub mod event_query;
 pub mod group;
 pub mod heartbeat;
-pub mod inhibition;
 pub mod insight;
 pub mod intake_mapping;
 pub mod link;
@@ -30,14 +26,10 @@ pub mod methods;
 pub mod overview;
 pub mod pending;
 pub mod response;
-pub mod rule;
-pub mod saved_view;
 pub mod schedule;
-mod serve;
 pub mod settings;
 pub mod sign_in;
 pub mod silence;
 pub mod status;
 #[cfg(test)]
 mod tests;
-pub mod trigger;

@@ -9,6 +9,7 @@ mod send;
 
 use std::borrow::Cow;
 
+use bellwether_proto::v1;
 use serde_json::{Value, json};
 
 use super::{
@@ -16,9 +17,11 @@ use super::{
 };
 use crate::{
     config::parse_mailboxes,
-    domain::destination::Email,
+    domain::destination::{Email, MailPriority},
+    error::Violation,
     limits::{MAIL_ADDRESSES_MAX, MAIL_LIST_ID_CHARACTERS_MAX, SETTING_BYTES_MAX},
     message::Facts,
+    wire::{name_of, parse_name},
 };
 
 /// Returns the addresses that a mail is sent to, without duplicates. Invalid texts were rejected
@@ -58,8 +61,48 @@ fn check_addresses(checks: &mut SettingsChecker<'_>, field: &str, text: &str) ->
     }
 }
 
+/// Names on the wire; the first is the default.
+const PRIORITIES: [(&str, MailPriority); 4] = [
+    ("NORMAL", MailPriority::Normal),
+    ("HIGH", MailPriority::High),
+    ("LOW", MailPriority::Low),
+    ("SEVERITY", MailPriority::BySeverity),
+];
+
 impl DestinationType for Email {
+    type Wire = v1::Email;
     type Message = Mail;
+
+    fn from_wire(wire: v1::Email, violations: &mut Vec<Violation>) -> Self {
+        let field = "type.email.priority".into();
+        let priority = parse_name(&PRIORITIES, &wire.priority, field, violations);
+        Self {
+            to: wire.to,
+            cc: wire.cc,
+            bcc: wire.bcc,
+            from: wire.from,
+            reply_to: wire.reply_to,
+            list_id: wire.list_id,
+            priority,
+            subject: wire.subject,
+            body: wire.body,
+        }
+    }
+
+    fn to_wire(self) -> v1::Email {
+        v1::Email {
+            to: self.to,
+            cc: self.cc,
+            bcc: self.bcc,
+            from: self.from,
+            reply_to: self.reply_to,
+            list_id: self.list_id,
+            // The default has no name.
+            priority: name_of(&PRIORITIES[1..], self.priority),
+            subject: self.subject,
+            body: self.body,
+        }
+    }
 
     fn server(&self, outlets: &AttemptResources) -> Option<String> {
         let config = &outlets.mail_server.as_ref()?.config;

@@ -5,6 +5,7 @@ mod send;
 
 use std::borrow::Cow;
 
+use bellwether_proto::v1;
 use serde_json::{Value, json};
 
 use super::{
@@ -12,11 +13,39 @@ use super::{
 };
 use crate::{
     domain::{IncomingEvent, Severity, Status, destination::EventTemplates},
+    error::Violation,
     message::{Facts, domain_json},
 };
 
 impl DestinationType for EventTemplates {
+    type Wire = v1::EventDestination;
     type Message = IncomingEvent;
+
+    fn from_wire(wire: v1::EventDestination, violations: &mut Vec<Violation>) -> Self {
+        let severity = Severity::from_number(wire.severity).unwrap_or_else(|| {
+            violations.push(Violation::new(
+                "type.event.severity",
+                "is required: SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR or \
+             SEVERITY_CRITICAL",
+            ));
+            Severity::Info
+        });
+        Self {
+            name_template: wire.name_template,
+            type_template: wire.type_template,
+            summary_template: wire.summary_template,
+            severity,
+        }
+    }
+
+    fn to_wire(self) -> v1::EventDestination {
+        v1::EventDestination {
+            name_template: self.name_template,
+            type_template: self.type_template,
+            summary_template: self.summary_template,
+            severity: self.severity as i32,
+        }
+    }
 
     fn lasting_effect(&self) -> &'static str {
         "an event in this service, which notifies like any other"

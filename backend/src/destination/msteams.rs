@@ -3,18 +3,37 @@
 mod classify;
 mod message;
 
+use bellwether_proto::v1;
 use serde_json::Value;
 
 use super::{
     AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, outlets::AttemptResources,
 };
-use crate::{domain::destination::MsTeams, message::Facts};
+use crate::{
+    domain::{Secret, destination::MsTeams},
+    error::Violation,
+    message::Facts,
+};
 
 impl DestinationType for MsTeams {
+    type Wire = v1::MsTeams;
+
     /// A card in the envelope of incoming webhooks.
     type Message = Value;
 
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
+
+    fn from_wire(wire: v1::MsTeams, _violations: &mut Vec<Violation>) -> Self {
+        Self {
+            url: Secret::new(wire.url),
+        }
+    }
+
+    fn to_wire(self) -> v1::MsTeams {
+        v1::MsTeams {
+            url: self.url.to_string(),
+        }
+    }
 
     fn server(&self, _outlets: &AttemptResources) -> Option<String> {
         Some(self.url.reveal().to_owned())

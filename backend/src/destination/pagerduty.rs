@@ -5,18 +5,49 @@ mod message;
 
 use std::borrow::Cow;
 
+use bellwether_proto::v1;
 use serde_json::Value;
 
 use super::{
     AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, outlets::AttemptResources,
 };
-use crate::{domain::destination::PagerDuty, message::Facts};
+use crate::{
+    domain::{Secret, destination::PagerDuty},
+    error::Violation,
+    message::Facts,
+};
 
 impl DestinationType for PagerDuty {
+    type Wire = v1::PagerDuty;
+
     /// An Events API event without `routing_key`.
     type Message = Value;
 
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
+
+    fn from_wire(wire: v1::PagerDuty, _violations: &mut Vec<Violation>) -> Self {
+        Self {
+            routing_key: Secret::new(wire.routing_key),
+            class: wire.class,
+            component: wire.component,
+            group: wire.group,
+            custom_details: wire.custom_details,
+            links: wire.links,
+            images: wire.images,
+        }
+    }
+
+    fn to_wire(self) -> v1::PagerDuty {
+        v1::PagerDuty {
+            routing_key: self.routing_key.to_string(),
+            class: self.class,
+            component: self.component,
+            group: self.group,
+            custom_details: self.custom_details,
+            links: self.links,
+            images: self.images,
+        }
+    }
 
     fn lasting_effect(&self) -> &'static str {
         "an incident in PagerDuty"

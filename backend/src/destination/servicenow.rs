@@ -3,6 +3,7 @@
 mod message;
 mod send;
 
+use bellwether_proto::v1;
 use serde_json::Value;
 
 use super::{
@@ -10,12 +11,34 @@ use super::{
     outlets::AttemptResources,
 };
 use crate::{
-    domain::{TemplateLanguage, destination::ServiceNow},
+    domain::{Secret, TemplateLanguage, destination::ServiceNow},
+    error::Violation,
     message::Facts,
 };
 
 impl DestinationType for ServiceNow {
+    type Wire = v1::ServiceNow;
     type Message = Value;
+
+    fn from_wire(wire: v1::ServiceNow, _violations: &mut Vec<Violation>) -> Self {
+        Self {
+            instance_url: wire.instance_url,
+            client_id: wire.client_id,
+            client_secret: Secret::new(wire.client_secret),
+            token_url: wire.token_url,
+            refresh_token: Secret::new(wire.refresh_token),
+        }
+    }
+
+    fn to_wire(self) -> v1::ServiceNow {
+        v1::ServiceNow {
+            instance_url: self.instance_url,
+            client_id: self.client_id,
+            client_secret: self.client_secret.to_string(),
+            token_url: self.token_url,
+            refresh_token: self.refresh_token.to_string(),
+        }
+    }
 
     fn lasting_effect(&self) -> &'static str {
         "an event in ServiceNow, which can open an alert"

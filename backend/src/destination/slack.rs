@@ -7,19 +7,46 @@ mod thread;
 
 use std::borrow::Cow;
 
+use bellwether_proto::v1;
 use serde_json::Value;
 
 use super::{
     AttemptContext, AttemptOutcome, ChatThread, DestinationType, SettingsChecker,
     outlets::AttemptResources,
 };
-use crate::{domain::destination::Slack, message::Facts};
+use crate::{
+    domain::{Secret, destination::Slack},
+    error::Violation,
+    message::Facts,
+};
 
 impl DestinationType for Slack {
+    type Wire = v1::Slack;
+
     /// The body of `chat.postMessage` without `channel`.
     type Message = Value;
 
     const THREADS: bool = true;
+
+    fn from_wire(wire: v1::Slack, _violations: &mut Vec<Violation>) -> Self {
+        Self {
+            channel: wire.channel,
+            token: Secret::new(wire.token),
+            blocks: wire.blocks,
+            update_first: wire.update_first,
+            broadcast_replies: wire.broadcast_replies,
+        }
+    }
+
+    fn to_wire(self) -> v1::Slack {
+        v1::Slack {
+            channel: self.channel,
+            token: self.token.to_string(),
+            blocks: self.blocks,
+            update_first: self.update_first,
+            broadcast_replies: self.broadcast_replies,
+        }
+    }
 
     fn can_reply_to(&self, first: &Self) -> bool {
         self.channel == first.channel

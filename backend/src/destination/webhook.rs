@@ -10,9 +10,11 @@ mod header;
 mod keep;
 mod message;
 mod send;
+mod wire;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use bellwether_proto::v1;
 use serde_json::{Value, json};
 
 use super::{
@@ -24,11 +26,12 @@ use crate::{
         Content, TemplateLanguage,
         destination::{Auth, KeptValues, Webhook},
     },
+    error::Violation,
     message::Facts,
 };
 use follow_up::RequestKind;
 
-pub use check::{is_credential, is_plain_header, is_secret_header};
+pub use check::is_credential;
 
 #[derive(Debug)]
 pub(crate) struct Body {
@@ -56,7 +59,16 @@ fn is_template(text: &str) -> bool {
 }
 
 impl DestinationType for Webhook {
+    type Wire = v1::Webhook;
     type Message = Body;
+
+    fn from_wire(wire: v1::Webhook, violations: &mut Vec<Violation>) -> Self {
+        wire::from_wire(wire, violations)
+    }
+
+    fn to_wire(self) -> v1::Webhook {
+        wire::to_wire(self)
+    }
 
     /// Whether the receiver keeps state: closings have a different request, or templates use a key
     /// and `is_over` and do not support digests.

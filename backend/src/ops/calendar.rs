@@ -1,8 +1,10 @@
-//! Calendars: storage, editing, expansion into spans, and deletion of unused ones.
+//! Calendars: service, storage, editing, expansion into spans, and deletion of unused ones.
 
 use std::sync::Arc;
 
-use bellwether_proto::v1;
+use bellwether_proto::v1::{self, calendar_service_server::CalendarService};
+use prost_types::Timestamp;
+use tonic::{Request, Response, Status, async_trait};
 
 use crate::{
     calendar::{self, CalendarStatus, PreparedCalendar, Span},
@@ -18,10 +20,14 @@ use crate::{
         references::References,
         refers::ReferenceChecker,
         resource::{self, AuthoredResource, Origin, Resource as _, Resources, resource},
+        serve::serve,
         validate::Violations,
-        wire::{FromDomain, time::timestamp},
     },
     store::{Changes, Kind, Store},
+    wire::{
+        FromDomain,
+        time::{self, timestamp},
+    },
 };
 
 const AHEAD_MS: i64 = 31 * 24 * 3_600_000;
@@ -44,6 +50,77 @@ pub struct ExpansionSpan {
 pub type Calendars = Resources<Calendar>;
 
 resource!(Calendar, v1::Calendar, "calendar", |_| None);
+
+#[derive(Debug)]
+pub struct CalendarApi {
+    pub(crate) calendars: Calendars,
+}
+
+#[async_trait]
+impl CalendarService for CalendarApi {
+    serve! {
+        calendars of calendar;
+        create_calendar(CreateCalendarRequest) -> CreateCalendarResponse;
+        list_calendars(ListCalendarsRequest) -> ListCalendarsResponse { calendars };
+        get_calendar(GetCalendarRequest) -> GetCalendarResponse;
+        update_calendar(UpdateCalendarRequest) -> UpdateCalendarResponse;
+        delete_calendar(DeleteCalendarRequest) -> DeleteCalendarResponse, |it| it.force;
+    }
+
+    async fn preview_calendar(
+        &self,
+        request: Request<v1::PreviewCalendarRequest>,
+    ) -> Result<Response<v1::PreviewCalendarResponse>, Status> {
+        let request = request.into_inner();
+        let draft = request.calendar.unwrap_or_default();
+        let span = requested_span(request.start.as_ref(), request.end.as_ref());
+        let (expansion, standing) = self.calendars.preview(draft, span).await?;
+        Ok(Response::new(v1::PreviewCalendarResponse {
+            spans: spans_to_wire(&expansion),
+            stopped_early: expansion.stopped_early,
+            in_window: Some(standing.in_window),
+            next_change_time: standing.changes_ms.map(timestamp),
+        }))
+    }
+
+    async fn expand_calendar(
+        &self,
+        request: Request<v1::ExpandCalendarRequest>,
+    ) -> Result<Response<v1::ExpandCalendarResponse>, Status> {
+        let request = request.into_inner();
+        let span = requested_span(request.start.as_ref(), request.end.as_ref());
+        let expansion = self.calendars.expand(&request.name, span).await?;
+        Ok(Response::new(v1::ExpandCalendarResponse {
+            spans: spans_to_wire(&expansion),
+            stopped_early: expansion.stopped_early,
+        }))
+    }
+}
+
+fn requested_span(start: Option<&Timestamp>, end: Option<&Timestamp>) -> ExpansionSpan {
+    ExpansionSpan {
+        start_ms: start.map(time::to_millis),
+        end_ms: end.map(time::to_millis),
+    }
+}
+
+fn spans_to_wire(expansion: &Expansion) -> Vec<v1::CalendarSpan> {
+    let local = |at_ms| {
+        let local = expansion.prepared.to_local_time(at_ms);
+        local.map_or_else(String::new, |it| it.to_string())
+    };
+    let span = |it: &Span| v1::CalendarSpan {
+        start_time: Some(timestamp(it.start_ms)),
+        end_time: Some(timestamp(it.end_ms)),
+        local_start: local(it.start_ms),
+        local_end: local(it.end_ms),
+        longer_by: (it.longer_ms != 0).then_some(prost_types::Duration {
+            seconds: it.longer_ms / 1_000,
+            nanos: 0,
+        }),
+    };
+    expansion.spans.iter().map(span).collect()
+}
 
 impl AuthoredResource for Calendar {
     type Draft = v1::Calendar;

@@ -19,9 +19,9 @@ use crate::{
         etag::compute_etag,
         resource::{AuthoredResource, PutOutcome, Resource, ResourceDraft, Resources},
         settings,
-        wire::FromDomain,
     },
     store::{Lane, StagedStore, Store, engine::Range},
+    wire::FromDomain,
 };
 
 pub use check::OWNER_CHARACTERS_MAX;

@@ -21,12 +21,12 @@ use crate::{
         refers::ReferenceChecker,
         resource::{AuthoredResource, Origin, Resources, resource},
         validate::{Violations, check_length},
-        wire::{
-            FromDomain,
-            time::{self, timestamp},
-        },
     },
     store::{Changes, Kind},
+    wire::{
+        FromDomain,
+        time::{self, timestamp},
+    },
 };
 
 pub type Contacts = Resources<Contact>;

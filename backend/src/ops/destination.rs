@@ -32,12 +32,12 @@ use crate::{
         settings,
         tag_scope::TagScope,
         validate::{Violations, convert_language},
-        wire::{FromDomain, time::timestamp, to_i32},
     },
     store::{Changes, Kind},
+    wire::{FromDomain, time::timestamp, to_i32},
 };
 
-pub use crate::destination::{ExchangeTimes, is_credential, is_plain_header, is_secret_header};
+pub use crate::destination::ExchangeTimes;
 pub use failing::{FailingWatch, would_notify_no_one};
 pub use health::health_to_wire;
 pub use health_summary::{HealthSummary, HealthVerdict};
@@ -59,8 +59,8 @@ impl AuthoredResource for Destination {
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
         let mut violations = Violations::default();
-        let kind = violations.read(|it| wire::destination_type(draft.r#type.clone(), it));
-        let delivery = violations.read(|it| wire::delivery_settings_from_wire(draft.delivery, it));
+        let kind = violations.read(|it| destination::from_wire(draft.r#type.clone(), it));
+        let delivery = violations.read(|it| wire::settings_from_wire(draft.delivery, it));
         let name = violations.name(&draft.name, stored.is_none());
         violations.check_texts(&draft.description, &draft.tags);
         check::check_settings(delivery, kind.as_ref(), &mut violations);
@@ -158,9 +158,7 @@ impl FromDomain<Destination> for v1::Destination {
             name: destination.name.to_string(),
             description: destination.description,
             tags: destination.tags,
-            r#type: Some(v1::DestinationType {
-                r#type: Some(wire::destination_type_to_wire(destination.kind)),
-            }),
+            r#type: Some(destination::to_wire(destination.kind)),
             template_language: destination.template_language.number(),
             delivery: (!is_default).then(|| wire::settings_to_wire(destination.delivery)),
             rule_names: Vec::new(),
@@ -207,8 +205,8 @@ impl Destinations {
         let previous = stored.as_ref().map(|stored| &stored.value);
         let previous = previous.map(|stored| (&stored.kind, stored.template_language));
         let mut violations = Violations::default();
-        let kind = violations.read(|it| wire::destination_type(draft.r#type, it));
-        let delivery = violations.read(|it| wire::delivery_settings_from_wire(draft.delivery, it));
+        let kind = violations.read(|it| destination::from_wire(draft.r#type, it));
+        let delivery = violations.read(|it| wire::settings_from_wire(draft.delivery, it));
         if !draft.name.is_empty() {
             violations.name(&draft.name, false);
         }

@@ -1,9 +1,10 @@
-//! Drills: storage, editing, deletion and runs.
+//! Drills: service, storage, editing, deletion and runs.
 
 mod draft;
 mod watch;
 
-use bellwether_proto::v1;
+use bellwether_proto::v1::{self, drill_service_server::DrillService};
+use tonic::{Request, Response, async_trait};
 
 use crate::{
     clock::to_millis,
@@ -18,14 +19,16 @@ use crate::{
         intake::Intake,
         loop_guard::Reports,
         resource::{self, AuthoredResource, Origin, Resources, resource},
+        serve::serve,
+        subject,
         tag_scope::TagScope,
         validate::{Violations, check_length},
-        wire::{
-            FromDomain,
-            time::{self, timestamp},
-        },
     },
     store::{Changes, EngineError, Lane, Store},
+    wire::{
+        FromDomain,
+        time::{self, timestamp},
+    },
 };
 
 pub use watch::DrillWatch;
@@ -33,6 +36,34 @@ pub use watch::DrillWatch;
 pub type Drills = Resources<Drill>;
 
 resource!(Drill, v1::Drill, "drill", |_| None);
+
+#[derive(Debug)]
+pub struct DrillApi {
+    pub(crate) drills: Drills,
+    pub(crate) intake: Intake,
+}
+
+#[async_trait]
+impl DrillService for DrillApi {
+    serve! {
+        drills of drill;
+        create_drill(CreateDrillRequest) -> CreateDrillResponse;
+        list_drills(ListDrillsRequest) -> ListDrillsResponse { drills };
+        get_drill(GetDrillRequest) -> GetDrillResponse;
+        update_drill(UpdateDrillRequest) -> UpdateDrillResponse;
+        delete_drill(DeleteDrillRequest) -> DeleteDrillResponse, |_| false;
+    }
+
+    async fn run_drill(
+        &self,
+        request: Request<v1::RunDrillRequest>,
+    ) -> Result<Response<v1::RunDrillResponse>, tonic::Status> {
+        let name = request.into_inner().name;
+        let drill = self.drills.start(&self.intake, &name).await?;
+        let drill = Some(drill);
+        Ok(subject::for_resource(name, v1::RunDrillResponse { drill }))
+    }
+}
 
 impl AuthoredResource for Drill {
     type Draft = v1::Drill;

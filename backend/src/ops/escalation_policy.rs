@@ -1,14 +1,17 @@
-//! Escalation policies: storage, editing, preview, and deletion of unused ones.
+//! Escalation policies: service, storage, editing, preview, and deletion of unused ones.
 
 mod preview;
 
-use bellwether_proto::v1::{self, escalation_target::Target};
+use bellwether_proto::v1::{
+    self, escalation_policy_service_server::EscalationPolicyService, escalation_target::Target,
+};
+use tonic::{Request, Response, Status, async_trait};
 
 use crate::{
     clock::to_millis,
     domain::{
         Contact, Destination, EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget,
-        Schedule,
+        Schedule, Severity,
     },
     error::Error,
     limits::{
@@ -20,13 +23,14 @@ use crate::{
         references::References,
         refers::ReferenceChecker,
         resource::{AuthoredResource, Origin, Resources, resource},
+        serve::serve,
         validate::{Violations, check_length},
-        wire::{
-            FromDomain,
-            time::{self, timestamp},
-        },
     },
     store::{Changes, Kind},
+    wire::{
+        FromDomain,
+        time::{self, timestamp},
+    },
 };
 
 pub use preview::PolicyPreview;
@@ -34,6 +38,44 @@ pub use preview::PolicyPreview;
 pub type EscalationPolicies = Resources<EscalationPolicy>;
 
 resource!(EscalationPolicy, v1::EscalationPolicy, "policy", |_| None);
+
+#[derive(Debug)]
+pub struct EscalationPolicyApi {
+    pub(crate) policies: EscalationPolicies,
+    pub(crate) preview: PolicyPreview,
+}
+
+#[async_trait]
+impl EscalationPolicyService for EscalationPolicyApi {
+    serve! {
+        policies of policy;
+        create_escalation_policy(CreateEscalationPolicyRequest) -> CreateEscalationPolicyResponse;
+        list_escalation_policies(ListEscalationPoliciesRequest)
+            -> ListEscalationPoliciesResponse { policies };
+        get_escalation_policy(GetEscalationPolicyRequest) -> GetEscalationPolicyResponse;
+        update_escalation_policy(UpdateEscalationPolicyRequest) -> UpdateEscalationPolicyResponse;
+        delete_escalation_policy(DeleteEscalationPolicyRequest)
+            -> DeleteEscalationPolicyResponse, |_| false;
+    }
+
+    async fn preview_escalation_policy(
+        &self,
+        request: Request<v1::PreviewEscalationPolicyRequest>,
+    ) -> Result<Response<v1::PreviewEscalationPolicyResponse>, Status> {
+        let request = request.into_inner();
+        let draft = request.policy.unwrap_or_default();
+        let severity = match request.severity {
+            0 => None,
+            number => Some(
+                Severity::from_number(number)
+                    .ok_or_else(|| Error::invalid("severity", "is not a severity"))?,
+            ),
+        };
+        let at_ms = request.time.as_ref().map(time::to_millis);
+        let answer = self.preview.preview(draft, severity, at_ms).await?;
+        Ok(Response::new(answer))
+    }
+}
 
 impl AuthoredResource for EscalationPolicy {
     type Draft = v1::EscalationPolicy;

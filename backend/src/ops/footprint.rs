@@ -5,7 +5,7 @@ use std::{fs, io, path::PathBuf};
 use bellwether_proto::v1::Footprint;
 use tokio::task::spawn_blocking;
 
-use crate::{ops::wire::to_i64, store::Store};
+use crate::{store::Store, wire::to_i64};
 
 /// Measures the usage; `None` for values that cannot be determined.
 pub async fn measure(store: &Store, data_dir: PathBuf) -> Footprint {

@@ -38,15 +38,15 @@ use crate::{
         resource::{AuthoredResource, Origin, Resources, find, resource},
         tag_scope::{check_owner, requires_own_dimension},
         validate::Violations,
-        wire::{
-            FromDomain, query,
-            time::{self, timestamp},
-        },
     },
     store::{
         Changes, Direction, Index, Lane, PROOF_BYTES, Store,
         engine::Range,
         record::{beat_prefix, bytes::Key},
+    },
+    wire::{
+        FromDomain, query,
+        time::{self, timestamp},
     },
 };
 

@@ -1,11 +1,12 @@
-//! Inhibitions: storage, editing, deletion, and previews on open events.
+//! Inhibitions: service, storage, editing, deletion, and previews on open events.
 
 mod preview;
 
 use std::time::Duration;
 
 use bellwether_language::filter;
-use bellwether_proto::v1;
+use bellwether_proto::v1::{self, inhibition_service_server::InhibitionService};
+use tonic::{Request, Response, Status, async_trait};
 
 use crate::{
     domain::{Inhibition, Query, inhibition::EqualFields},
@@ -17,14 +18,15 @@ use crate::{
     ops::{
         etag::compute_etag,
         resource::{AuthoredResource, Origin, Resources, resource},
+        serve::serve,
         tag_scope::TagScope,
         validate::Violations,
-        wire::{
-            FromDomain, query,
-            time::{self, timestamp},
-        },
     },
     store::Changes,
+    wire::{
+        FromDomain, query,
+        time::{self, timestamp},
+    },
 };
 
 pub use preview::InhibitionPreviews;
@@ -32,6 +34,33 @@ pub use preview::InhibitionPreviews;
 pub type Inhibitions = Resources<Inhibition>;
 
 resource!(Inhibition, v1::Inhibition, "inhibition", |_| None);
+
+#[derive(Debug)]
+pub struct InhibitionApi {
+    pub(crate) inhibitions: Inhibitions,
+    pub(crate) previews: InhibitionPreviews,
+}
+
+#[async_trait]
+impl InhibitionService for InhibitionApi {
+    serve! {
+        inhibitions of inhibition;
+        create_inhibition(CreateInhibitionRequest) -> CreateInhibitionResponse;
+        list_inhibitions(ListInhibitionsRequest) -> ListInhibitionsResponse { inhibitions };
+        get_inhibition(GetInhibitionRequest) -> GetInhibitionResponse;
+        update_inhibition(UpdateInhibitionRequest) -> UpdateInhibitionResponse;
+        delete_inhibition(DeleteInhibitionRequest) -> DeleteInhibitionResponse, |it| it.force;
+        stored |_api, _request, stored| { warnings: stored.warnings.clone() }
+    }
+
+    async fn preview_inhibition(
+        &self,
+        request: Request<v1::PreviewInhibitionRequest>,
+    ) -> Result<Response<v1::PreviewInhibitionResponse>, Status> {
+        let wire = request.into_inner().inhibition.unwrap_or_default();
+        Ok(Response::new(self.previews.preview(wire).await?))
+    }
+}
 
 impl AuthoredResource for Inhibition {
     type Draft = v1::Inhibition;

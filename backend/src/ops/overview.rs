@@ -25,13 +25,13 @@ use crate::{
         recent::RECENT_MAX,
         search::{Filter, IndexWalk, count_matches},
         statistics::StatisticsReader,
-        wire::{count_by_name, time::timestamp, to_i32, to_i64},
     },
     store::{
         Direction, Index, LogPosition, Store,
         engine::{ClusterNode, Condition, Range},
         record::bytes::{Key, read_id},
     },
+    wire::{count_by_name, time::timestamp, to_i32, to_i64},
 };
 
 const DESTINATIONS_MAX: usize = 1_000;

@@ -9,9 +9,9 @@ use crate::{
     domain::{Delivery, DeliveryState, RecordId, Status},
     error::Error,
     limits::TRIGGER_TEST_TIME_MAX,
-    ops::wire::to_i32,
     scan,
     store::{Direction, Record, Store, engine::Range},
+    wire::to_i32,
 };
 
 const DAYS: i64 = 7;

@@ -21,9 +21,9 @@ use crate::{
         recent::RecentNotifications,
         revision,
         tag_scope::TagScope,
-        wire::FromDomain,
     },
     store::{Changes, Direction, Lane, Range, Store, Stored},
+    wire::FromDomain,
 };
 
 use name_index::NameIndex;

@@ -28,13 +28,13 @@ use crate::{
         revision,
         set_status::{StatusItem, set_status},
         tag_scope::check_rule_owner,
-        wire::time::timestamp,
     },
     store::{
         Changes, Direction, Index, Lane, Stored,
         engine::Range,
         record::{bytes::read_id, response_prefix},
     },
+    wire::time::timestamp,
 };
 
 const BATCH: usize = 200;

@@ -1,10 +1,11 @@
-//! Rules: validation, storage and views. Rules never refer to missing definitions.
+//! Rules: service, validation, storage and views. Rules never refer to missing definitions.
 
 mod preview;
 
 use std::time::Duration;
 
-use bellwether_proto::v1;
+use bellwether_proto::v1::{self, rule_service_server::RuleService};
+use tonic::{Request, Response, Status, async_trait};
 
 use crate::{
     domain::{
@@ -22,18 +23,20 @@ use crate::{
     message,
     ops::{
         etag::compute_etag,
+        notify_open::{OpenNotifier, StoredDefinition},
         reach, references,
         refers::ReferenceChecker,
         resource::{AuthoredResource, Origin, Resource, Resources, resource},
+        serve::serve,
         settings,
         validate::{Violations, convert_language},
-        wire::{
-            FromDomain,
-            time::{self, timestamp},
-            to_i32,
-        },
     },
     store::{Changes, Stored},
+    wire::{
+        FromDomain,
+        time::{self, timestamp},
+        to_i32,
+    },
 };
 
 pub use preview::Installation;
@@ -43,6 +46,41 @@ pub type Rules = Resources<Rule>;
 resource!(Rule, v1::Rule, "rule", |was| Some(RevisedResource::Rule(
     was
 )));
+
+#[derive(Debug)]
+pub struct RuleApi {
+    pub(crate) rules: Rules,
+    pub(crate) opens: OpenNotifier,
+    /// Used by previews.
+    pub(crate) installation: Installation,
+}
+
+#[async_trait]
+impl RuleService for RuleApi {
+    serve! {
+        rules of rule;
+        create_rule(CreateRuleRequest) -> CreateRuleResponse;
+        list_rules(ListRulesRequest) -> ListRulesResponse { rules };
+        get_rule(GetRuleRequest) -> GetRuleResponse;
+        update_rule(UpdateRuleRequest) -> UpdateRuleResponse;
+        delete_rule(DeleteRuleRequest) -> DeleteRuleResponse, |_never| false;
+        stored |api, request, stored| {
+            notify_count: {
+                let stores = StoredDefinition::Rule(stored.resource.clone());
+                let answer = api.opens.notify_or_count(request.notify_open, request.validate_only, stores);
+                answer.await?.map(to_i32)
+            },
+        }
+    }
+
+    async fn preview_rule(
+        &self,
+        request: Request<v1::PreviewRuleRequest>,
+    ) -> Result<Response<v1::PreviewRuleResponse>, Status> {
+        let previews = self.rules.preview(request.into_inner(), &self.installation);
+        Ok(Response::new(previews.await?))
+    }
+}
 
 impl AuthoredResource for Rule {
     type Draft = v1::Rule;

@@ -1,7 +1,8 @@
-//! Saved views: validation and storage.
+//! Saved views: service, validation and storage.
 
 use bellwether_language::filter::{self, TimeReference};
-use bellwether_proto::v1;
+use bellwether_proto::v1::{self, view_service_server::ViewService};
+use tonic::async_trait;
 
 use crate::{
     domain::{Query, SavedView, SortField},
@@ -11,15 +12,33 @@ use crate::{
     ops::{
         etag::compute_etag,
         resource::{AuthoredResource, Origin, Resources, resource},
+        serve::serve,
         validate::Violations,
-        wire::{FromDomain, time::timestamp},
     },
     store::Changes,
+    wire::{FromDomain, time::timestamp},
 };
 
 pub type SavedViews = Resources<SavedView>;
 
 resource!(SavedView, v1::View, "view", |_| None);
+
+#[derive(Debug)]
+pub struct ViewApi {
+    pub(crate) views: SavedViews,
+}
+
+#[async_trait]
+impl ViewService for ViewApi {
+    serve! {
+        views of view;
+        create_view(CreateViewRequest) -> CreateViewResponse;
+        list_views(ListViewsRequest) -> ListViewsResponse { views };
+        get_view(GetViewRequest) -> GetViewResponse;
+        update_view(UpdateViewRequest) -> UpdateViewResponse;
+        delete_view(DeleteViewRequest) -> DeleteViewResponse, |it| it.force;
+    }
+}
 
 impl AuthoredResource for SavedView {
     type Draft = v1::View;

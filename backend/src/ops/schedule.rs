@@ -24,9 +24,9 @@ use crate::{
         refers::ReferenceChecker,
         resource::{AuthoredResource, Origin, Resource as _, Resources, resource},
         validate::Violations,
-        wire::{FromDomain, time::timestamp},
     },
     store::{Changes, Kind, Store},
+    wire::{FromDomain, time::timestamp},
 };
 use layers::LayerChecker;
 

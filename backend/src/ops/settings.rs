@@ -19,14 +19,14 @@ use crate::{
         etag::compute_etag,
         resource::{AuthoredResource, Origin, Resource, ResourceDraft, Resources},
         validate::Violations,
-        wire::{
-            FromDomain,
-            time::{duration, duration_to_ms, timestamp},
-        },
     },
     store::{
         Changes, Lane, Store, Stored,
         audit::{Actor, run_as},
+    },
+    wire::{
+        FromDomain,
+        time::{duration, duration_to_ms, timestamp},
     },
 };
 

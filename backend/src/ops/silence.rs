@@ -28,11 +28,11 @@ use crate::{
         resource::{AuthoredResource, Origin, Resources, resource},
         tag_scope::TagScope,
         validate::Violations,
-        wire::FromDomain,
     },
     store::{
         Changes, EngineError, Index, SilenceStanding, Store, engine::Range, record::bytes::Key,
     },
+    wire::FromDomain,
 };
 
 pub use act::{Extension, SilenceFilter, SilenceOperations};

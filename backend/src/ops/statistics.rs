@@ -18,11 +18,11 @@ use crate::{
     },
     error::Error,
     limits::{STATISTICS_COLUMNS_MAX, STATISTICS_SPAN_MAX, STATISTICS_SUBJECTS_MAX},
-    ops::wire::{
+    store::{EngineError, Store},
+    wire::{
         time::{duration_from_ms, timestamp},
         to_i32,
     },
-    store::{EngineError, Store},
 };
 
 /// Number of columns in the last hour over which a rate is measured if there are deliveries in

@@ -1,7 +1,12 @@
-//! Triggers: validation, storage, views and tests.
+//! Triggers: service, validation, storage, views and tests.
+
+use std::pin::Pin;
 
 use bellwether_language::filter;
-use bellwether_proto::v1::{self, trigger_type::Type};
+use bellwether_proto::v1::{self, trigger_service_server::TriggerService, trigger_type::Type};
+use futures_util::{Stream, stream};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, async_trait};
 
 use crate::{
     clock::DAY_MS,
@@ -11,14 +16,16 @@ use crate::{
     matching::{self, CompiledQuery},
     ops::{
         etag::compute_etag,
+        notify_open::{OpenNotifier, StoredDefinition},
         references::{ReferencedResource, names_bytes, remove_from_rules, rules_using},
         resource::{AuthoredResource, Origin, Resources, resource},
         search,
+        serve::serve,
         test_trigger::TestRun,
         validate::Violations,
-        wire::{FromDomain, query, time::timestamp, to_i32},
     },
     store::Changes,
+    wire::{FromDomain, event::event_with_one_occurrence, query, time::timestamp, to_i32},
 };
 
 const QUERY_PATH: &str = "type.event.query";
@@ -30,6 +37,125 @@ pub type Triggers = Resources<Trigger>;
 resource!(Trigger, v1::Trigger, "trigger", |was| Some(
     RevisedResource::Trigger(was)
 ));
+
+#[derive(Debug)]
+pub struct TriggerApi {
+    pub(crate) triggers: Triggers,
+    pub(crate) opens: OpenNotifier,
+    /// Ends the streams when it is cancelled.
+    pub(crate) shutdown: CancellationToken,
+}
+
+type TestProgress =
+    Pin<Box<dyn Stream<Item = Result<v1::TestTriggerWithProgressResponse, Status>> + Send>>;
+
+async fn next_progress(
+    (mut run, is_begun): (TestRun, bool),
+) -> (
+    Result<v1::TestTriggerWithProgressResponse, Status>,
+    Option<(TestRun, bool)>,
+) {
+    if is_begun && let Err(error) = run.advance().await {
+        return (Err(error.into()), None);
+    }
+    let progress = progress_to_wire(&run);
+    let left = (!run.is_finished()).then_some((run, true));
+    (Ok(progress), left)
+}
+
+#[async_trait]
+impl TriggerService for TriggerApi {
+    serve! {
+        triggers of trigger;
+        create_trigger(CreateTriggerRequest) -> CreateTriggerResponse;
+        list_triggers(ListTriggersRequest) -> ListTriggersResponse { triggers };
+        get_trigger(GetTriggerRequest) -> GetTriggerResponse;
+        update_trigger(UpdateTriggerRequest) -> UpdateTriggerResponse;
+        delete_trigger(DeleteTriggerRequest) -> DeleteTriggerResponse, |it| it.force;
+        stored |api, request, stored| {
+            warnings: stored.warnings.clone(),
+            notify_count: {
+                let stores = StoredDefinition::Trigger(stored.resource.clone());
+                let answer = api.opens.notify_or_count(request.notify_open, request.validate_only, stores);
+                answer.await?.map(to_i32)
+            },
+        }
+    }
+
+    async fn test_trigger(
+        &self,
+        request: Request<v1::TestTriggerRequest>,
+    ) -> Result<Response<v1::TestTriggerResponse>, Status> {
+        let (draft, span) = draft_from_wire(request.into_inner());
+        let run = self.triggers.test(&draft, span).await?;
+        Ok(Response::new(result_to_wire(&run)))
+    }
+
+    async fn test_trigger_with_progress(
+        &self,
+        request: Request<v1::TestTriggerRequest>,
+    ) -> Result<Response<TestProgress>, Status> {
+        let (draft, span) = draft_from_wire(request.into_inner());
+        let run = self.triggers.begin_test(&draft, span).await?;
+        let shutdown = self.shutdown.clone();
+        let reported = stream::unfold(Some((run, false)), move |state| {
+            let shutdown = shutdown.clone();
+            async move {
+                let state = state?;
+                tokio::select! {
+                    reported = next_progress(state) => Some(reported),
+                    () = shutdown.cancelled() => {
+                        let stops = Error::Unavailable("the service is stopping".into());
+                        Some((Err(stops.into()), None))
+                    }
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(reported)))
+    }
+}
+
+fn draft_from_wire(wire: v1::TestTriggerRequest) -> (v1::Trigger, (Option<i64>, Option<i64>)) {
+    let span = wire.time_range.unwrap_or_default();
+    let draft = v1::Trigger {
+        name: wire.name,
+        r#type: wire.r#type,
+        ..v1::Trigger::default()
+    };
+    (draft, (span.start, span.end))
+}
+
+fn progress_to_wire(run: &TestRun) -> v1::TestTriggerWithProgressResponse {
+    let test = run.results();
+    v1::TestTriggerWithProgressResponse {
+        matched: Some(to_i32(test.matched)),
+        matched_by_saved: test.matched_by_saved.map(to_i32),
+        scanned: Some(to_i32(test.scanned)),
+        reached_time: test.reached_ms,
+        time_range: Some(span_to_wire(run)),
+        result: run.is_finished().then(|| result_to_wire(run)),
+    }
+}
+
+fn result_to_wire(run: &TestRun) -> v1::TestTriggerResponse {
+    let test = run.results();
+    let occurrences = test.occurrences.iter().cloned();
+    v1::TestTriggerResponse {
+        matched: Some(to_i32(test.matched)),
+        matched_by_saved: test.matched_by_saved.map(to_i32),
+        scanned: Some(to_i32(test.scanned)),
+        occurrences: occurrences.map(event_with_one_occurrence).collect(),
+        stopped_early: test.stopped_early,
+        reached_time: test.reached_ms.filter(|_| test.stopped_early),
+        time_range: Some(span_to_wire(run)),
+        warnings: test.warnings.clone(),
+    }
+}
+
+fn span_to_wire(run: &TestRun) -> v1::TimeRange {
+    let (start, end) = run.span();
+    v1::TimeRange { start, end }
+}
 
 impl AuthoredResource for Trigger {
     type Draft = v1::Trigger;

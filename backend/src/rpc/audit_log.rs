@@ -6,10 +6,7 @@ use bellwether_proto::v1::{self, audit_service_server::AuditService};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{access, convert::audit as convert};
-use crate::{
-    domain::Role,
-    ops::{audit::AuditLog, wire::FromDomain},
-};
+use crate::{domain::Role, ops::audit::AuditLog, wire::FromDomain};
 
 #[derive(Debug)]
 pub struct AuditApi {

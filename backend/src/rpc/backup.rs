@@ -17,11 +17,11 @@ use tonic::{Request, Response, Status, async_trait};
 use crate::{
     error::Error,
     limits::{BACKUP_BYTES_PER_SECOND, BACKUPS_MAX},
-    ops::wire::FromDomain,
     store::{
         Store,
         backup::{BackupError, BackupRecord, Reader},
     },
+    wire::FromDomain,
 };
 
 #[derive(Debug)]

@@ -9,9 +9,11 @@ use super::{
     access, audit,
     convert::{client::edit, time::timestamp},
 };
-use crate::ops::{
-    client::{ClientDraft, Clients, Keys},
-    page::PageRequest,
+use crate::{
+    ops::{
+        client::{ClientDraft, Clients, Keys},
+        page::PageRequest,
+    },
     wire::FromDomain,
 };
 

@@ -7,7 +7,7 @@ use bellwether_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access::caller, audit, convert::list::to_i32};
+use super::{access::caller, audit, convert::to_i32};
 use crate::{
     error::{Error, Violation},
     ops::config::{Action, Change, Configuration, Document, Impacts},

@@ -6,13 +6,14 @@ use bellwether_proto::v1::{self, contact_service_server::ContactService};
 use futures_util::future::join_all;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{audit, convert::delivery::test_response, serve::serve};
+use super::{audit, convert::delivery::test_response};
 use crate::{
     domain::{Contact, ContactMethod, Name, PagedContact, RecordId, TemplateLanguage},
     ops::{
         contact::Contacts,
         destination::{Test, TestSubject, TestTarget, Tester},
         link::SignedLinks,
+        serve::serve,
     },
 };
 

@@ -5,21 +5,18 @@
 pub mod audit;
 pub mod backup;
 pub mod bulk;
-pub mod calendar;
 pub mod check;
 pub mod client;
 pub mod delivery;
 pub mod explain;
 pub mod group;
 pub mod incoming;
-pub mod list;
 pub mod obligation;
 pub mod operator;
 pub mod pending;
 pub mod search;
 pub mod search_results;
 pub mod silence;
-pub mod trigger_test;
 mod truncate;
 
-pub use crate::ops::wire::{event, json, query, time};
+pub use crate::wire::{event, json, query, time, to_i32};

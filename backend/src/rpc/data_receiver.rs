@@ -22,7 +22,7 @@ use super::{
     code::code_label,
     convert::{
         incoming::{event_from_wire, join_violations, truncated_event_from_wire},
-        list::to_i32,
+        to_i32,
     },
 };
 use crate::{

@@ -5,7 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use bellwether_proto::v1::{self, destination_service_server::DestinationService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access, audit, convert::delivery as convert, serve::serve};
+use super::{access, audit, convert::delivery as convert};
 use crate::{
     domain::{Destination, TemplateLanguage},
     error::Error,
@@ -14,6 +14,7 @@ use crate::{
         resource::SavedResource,
         route,
         ruleset::Ruleset,
+        serve::serve,
     },
 };
 

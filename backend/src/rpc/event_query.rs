@@ -16,9 +16,8 @@ use tonic::{Request, Response, Status, async_trait};
 use super::convert::{
     event,
     explain::explanation,
-    list::to_i32,
     search::{self as input, ReadQuery},
-    search_results,
+    search_results, to_i32,
 };
 use crate::{
     clock::{Clock, DAY_MS},

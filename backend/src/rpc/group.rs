@@ -53,7 +53,7 @@ impl GroupService for GroupApi {
         let changed =
             set_group_status((&self.deciding, &self.intake), id, &change, &author).await?;
         let answer = v1::SetGroupStatusResponse {
-            changed_count: Some(super::convert::list::to_i32(changed)),
+            changed_count: Some(super::convert::to_i32(changed)),
         };
         Ok(audit::for_resource(request.id, answer))
     }

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use bellwether_proto::v1::{self, heartbeat_service_server::HeartbeatService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access, audit, serve::serve};
-use crate::ops::{
-    heartbeat::{
-        Expectations, HeartbeatKeys, HeartbeatPreview, HeartbeatPreviews, Heartbeats, Signal,
+use super::{access, audit};
+use crate::{
+    ops::{
+        heartbeat::{
+            Expectations, HeartbeatKeys, HeartbeatPreview, HeartbeatPreviews, Heartbeats, Signal,
+        },
+        page::PageRequest,
+        serve::serve,
     },
-    page::PageRequest,
     wire::{
         time::{duration_from_ms, timestamp},
         to_i32,

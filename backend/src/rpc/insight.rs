@@ -4,8 +4,8 @@ use bellwether_proto::v1::{self, insight_service_server::InsightService};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::convert::{
-    list::to_i32,
     time::{duration_from_ms, timestamp, to_millis},
+    to_i32,
 };
 use crate::{
     domain::{

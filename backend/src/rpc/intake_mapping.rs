@@ -13,11 +13,10 @@ use super::{
     access,
     convert::{
         incoming::{join_violations, truncated_event_from_wire},
-        list::to_i32,
+        to_i32,
     },
     data_receiver::DataReceiver,
     methods::{Permission, RECEIVE_WEBHOOK},
-    serve::serve,
 };
 use crate::{
     clock::Clock,
@@ -30,6 +29,7 @@ use crate::{
             Evaluator, Handshakes, MappingResult, Mappings, RejectedDocument, RejectedDocuments,
             ThreadAction, ThreadActions, find_merges, reject_body, try_draft, verify,
         },
+        serve::serve,
     },
     store::audit::{self, Actor},
 };

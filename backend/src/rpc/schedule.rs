@@ -6,13 +6,13 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{
     audit,
     convert::time::{timestamp, to_millis},
-    serve::serve,
 };
 use crate::{
     domain::Schedule,
     ops::{
         link::SignedLinks,
         schedule::{Schedules, ShownShift},
+        serve::serve,
     },
 };
 

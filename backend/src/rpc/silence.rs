@@ -5,7 +5,7 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::{
     access, audit,
-    convert::{list::to_i32, silence as convert},
+    convert::{silence as convert, to_i32},
 };
 use crate::ops::silence::{SilenceOperations, wire::draft_from_wire};
 

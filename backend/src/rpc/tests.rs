@@ -37,7 +37,6 @@ use tonic_types::StatusExt;
 use super::{
     access::tests::Access, client::ClientApi, data_receiver::DataReceiver,
     destination::DestinationApi, event_management::EventManagementApi, event_query::EventQueryApi,
-    rule::RuleApi, trigger::TriggerApi,
 };
 use crate::{
     clock::Clock as _,
@@ -50,10 +49,10 @@ use crate::{
         destination::Destinations,
         fields::FieldCache,
         notify_open::OpenNotifier,
-        rule::{Installation, Rules},
+        rule::{Installation, RuleApi, Rules},
         ruleset::Ruleset,
         samples::{self, world},
-        trigger::Triggers,
+        trigger::{TriggerApi, Triggers},
     },
 };
 

@@ -29,8 +29,8 @@ use crate::{
         review::Reviewer,
         samples::{self, START_MS},
         trigger::event_type,
-        wire::time::duration_from_ms,
     },
+    wire::time::duration_from_ms,
 };
 
 const CELLS: usize = 3;

@@ -26,10 +26,10 @@ use crate::{
         samples::{self, START_MS},
         set_status::{StatusItem, set_status},
         trigger::event_type,
-        wire::time::duration_from_ms,
     },
     store::{Direction, engine::Range},
     testing::walks::walk_length,
+    wire::time::duration_from_ms,
 };
 
 const MINUTE_MS: i64 = 60_000;

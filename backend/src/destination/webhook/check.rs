@@ -405,12 +405,12 @@ fn check_header(header: &Header, checks: &mut SettingsChecker<'_>) {
 }
 
 /// Whether a header's value is never secret: it describes the body.
-pub fn is_plain_header(name: &str) -> bool {
+pub(super) fn is_plain_header(name: &str) -> bool {
     name.eq_ignore_ascii_case(CONTENT_TYPE.as_str())
 }
 
 /// Whether headers with this name are always secret, regardless of the settings.
-pub fn is_secret_header(name: &str) -> bool {
+pub(super) fn is_secret_header(name: &str) -> bool {
     const PARTS: [&str; 9] = [
         "authorization",
         "authentication",

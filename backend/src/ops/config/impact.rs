@@ -18,9 +18,9 @@ use crate::{
     ops::{
         decision_context::DecisionContext,
         replay::{OccurrenceOpening, ReplayResult, ReplayedMessage, Timeline, replay_timeline},
-        wire::{event::event_with_one_occurrence, time::timestamp, to_i32},
     },
     store::{Store, engine::Range},
+    wire::{event::event_with_one_occurrence, time::timestamp, to_i32},
 };
 
 const RETRY_AFTER: Duration = Duration::from_secs(5);

@@ -18,9 +18,9 @@ use crate::{
         resource::{self, PutOutcome, Resource},
         revision,
         silence::wire::draft_from_wire,
-        wire::FromDomain,
     },
     store::{Lane, Stored, audit, engine::Range},
+    wire::FromDomain,
 };
 
 impl FromDomain<Silence> for DefinitionVersion {

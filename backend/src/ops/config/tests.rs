@@ -8,9 +8,9 @@ use crate::{
     ops::{
         samples::{self, START_MS, world},
         trigger::event_type,
-        wire::query,
     },
     store::verify,
+    wire::query,
 };
 
 type World = world::World<Configuration>;
@@ -60,24 +60,24 @@ fn put(definition: DefinitionVersion) -> Document {
     }
 }
 
-fn owned(mut document: Document) -> Document {
-    let tags = match &mut document.definition {
-        DefinitionVersion::Trigger(draft) => &mut draft.tags,
-        DefinitionVersion::Destination(draft) => &mut draft.tags,
-        DefinitionVersion::Rule(draft) => &mut draft.tags,
-        DefinitionVersion::Calendar(draft) => &mut draft.tags,
-        DefinitionVersion::Inhibition(draft) => &mut draft.tags,
-        DefinitionVersion::Mapping(draft) => &mut draft.tags,
-        DefinitionVersion::View(draft) => &mut draft.tags,
-        DefinitionVersion::Enrichment(draft) => &mut draft.tags,
-        DefinitionVersion::Heartbeat(draft) => &mut draft.tags,
-        DefinitionVersion::Contact(draft) => &mut draft.tags,
-        DefinitionVersion::Schedule(draft) => &mut draft.tags,
-        DefinitionVersion::Policy(draft) => &mut draft.tags,
-        DefinitionVersion::Drill(draft) => &mut draft.tags,
-        DefinitionVersion::Silence(draft) => &mut draft.tags,
-        DefinitionVersion::Settings(_) => panic!("settings have no tags"),
+macro_rules! tags_of {
+    (
+        10 settings Settings $settings:tt $own_settings:tt
+        $($number:literal $word:ident $field:ident($kind:ident) $own:tt)+
+    ) => {
+        fn tags_of(definition: &mut DefinitionVersion) -> &mut Vec<String> {
+            match definition {
+                $(DefinitionVersion::$field(draft) => &mut draft.tags,)+
+                DefinitionVersion::Silence(draft) => &mut draft.tags,
+                DefinitionVersion::Settings(_) => panic!("settings have no tags"),
+            }
+        }
     };
+}
+each_documented!(tags_of);
+
+fn owned(mut document: Document) -> Document {
+    let tags = tags_of(&mut document.definition);
     tags.push("owner:a".into());
     document
 }
@@ -405,7 +405,7 @@ async fn inhibitions_calendars_mappings_and_enrichments_apply_in_any_order() {
 }
 
 fn silence(start_ms: Option<i64>, end_ms: i64) -> Document {
-    let at = crate::ops::wire::time::timestamp;
+    let at = crate::wire::time::timestamp;
     owned(put(DefinitionVersion::Silence(v1::Silence {
         name: "patch".into(),
         reason: "kernel update".into(),

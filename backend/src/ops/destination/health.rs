@@ -9,7 +9,7 @@ use bellwether_proto::v1::{
 use super::{HealthSummary, HealthVerdict};
 use crate::{
     domain::destination as domain,
-    ops::wire::{
+    wire::{
         time::{duration, timestamp},
         to_i32,
     },

@@ -9,10 +9,8 @@ use crate::{
     domain::{DrillEvent, Severity, drill::DRILL, is_reserved_key},
     limits::{DRILL_DIMENSIONS_MAX, DRILL_EVERY_MAX, DRILL_EVERY_MIN},
     matching::field::Field,
-    ops::{
-        validate::{Violations, check_length},
-        wire::time,
-    },
+    ops::validate::{Violations, check_length},
+    wire::time,
 };
 
 const NAME_CHARACTERS_MAX: usize = 100;

@@ -15,8 +15,8 @@ use crate::{
     ops::{
         resource::{AuthoredResource as _, Origin},
         ruleset::Ruleset,
-        wire::time,
     },
+    wire::time,
 };
 
 #[derive(Debug, Clone)]

@@ -12,8 +12,8 @@ use crate::{
     decide::{LoadedTrigger, Snapshot},
     domain::{Name, RecordId, RevisedResource, Revision, RevisionId, Rule},
     matching::{self, CompiledQuery},
-    ops::wire::to_i64,
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
+    wire::to_i64,
 };
 
 const PAGE: usize = 500;

@@ -15,10 +15,8 @@ use crate::{
         HEARTBEAT_GRACE_OF_CRON, HEARTBEAT_RUN_MAX, HEARTBEAT_RUN_MIN,
     },
     matching::field::Field,
-    ops::{
-        validate::{Violations, check_length},
-        wire::time,
-    },
+    ops::validate::{Violations, check_length},
+    wire::time,
 };
 
 const EVENT_NAME_CHARACTERS_MAX: usize = 100;

@@ -18,9 +18,9 @@ use crate::{
         recent_messages::{Deadline, HeldMessages, held_messages, since_ms},
         resource::{AuthoredResource as _, Origin},
         search::{Filter, IndexWalk, NEWEST_FIRST},
-        wire::event::event_with_one_occurrence,
     },
     scan,
+    wire::event::event_with_one_occurrence,
 };
 
 const BATCH: usize = 500;

@@ -11,8 +11,8 @@ use crate::{
     domain::{MappedResponse, Name, name::NAME_CHARACTERS_MAX},
     error::Error,
     limits::{ACKNOWLEDGEMENT_MAX, ACKNOWLEDGEMENT_MIN, ANNOTATION_BYTES_MAX, SILENCE_LENGTH_MAX},
-    ops::wire::time::duration_from_ms,
     template::{AnyTemplate, Escape, Variables, cut},
+    wire::time::duration_from_ms,
 };
 
 /// An action of a receiver's user on a thread.

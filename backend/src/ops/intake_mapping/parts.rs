@@ -13,10 +13,8 @@ use crate::{
     },
     error::Violation,
     message::template_violation,
-    ops::{
-        etag::compute_etag,
-        wire::{FromDomain, query::clause, time::timestamp},
-    },
+    ops::etag::compute_etag,
+    wire::{FromDomain, query::clause, time::timestamp},
 };
 
 pub(super) struct MappingParts {

@@ -12,7 +12,7 @@ use crate::{
     domain::Name,
     error::Error,
     limits::{REJECTED_DOCUMENTS_MAX, REJECTED_SENDERS_MAX},
-    ops::wire::time::timestamp,
+    wire::time::timestamp,
 };
 
 /// A document, or an item of one, from which no event was created.

@@ -10,7 +10,8 @@ use crate::{
     decide::{AdvanceContext, PageTarget, Responders, advance},
     domain::{DeliveryState, Name, PagedReceiver, QueuedMethod, Response, ResponseState, Severity},
     error::Error,
-    ops::{delivery::Deliveries, wire::time::timestamp},
+    ops::delivery::Deliveries,
+    wire::time::timestamp,
 };
 
 #[derive(Debug, Default)]

@@ -17,10 +17,10 @@ use crate::{
         escalation_policy::EscalationPolicies,
         samples::{self, name, rule, world::World},
         schedule::Schedules,
-        wire::time::duration_from_ms,
     },
     store::Store,
     testing::walks::walk_length,
+    wire::time::duration_from_ms,
 };
 
 const MINUTE: u64 = 60;

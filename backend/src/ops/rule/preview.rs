@@ -21,9 +21,9 @@ use crate::{
         refers::ReferenceChecker,
         settings,
         validate::{Violations, convert_language},
-        wire::{json, to_i32},
     },
     store::Stored,
+    wire::{json, to_i32},
 };
 
 /// Maximum number of receivers of an escalation policy for which the message is rendered.

@@ -9,8 +9,9 @@ use crate::{
     domain::{AuditAction, AuditEntry, Contact, Name, RecordId, Schedule},
     error::Error,
     limits::SHIFTS_MAX,
-    ops::{commit::commit, references::References, resource, wire::time::timestamp},
+    ops::{commit::commit, references::References, resource},
     store::{Kind, Lane, audit},
+    wire::time::timestamp,
 };
 
 const DAY_MS: i64 = 86_400_000;

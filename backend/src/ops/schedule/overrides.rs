@@ -10,14 +10,9 @@ use crate::{
     limits::{
         OVERRIDE_LENGTH_MAX, OVERRIDE_REASON_CHARACTERS_MAX, OVERRIDE_RETENTION, OVERRIDES_MAX,
     },
-    ops::{
-        commit::commit,
-        refers::ReferenceChecker,
-        resource, revision,
-        validate::Violations,
-        wire::{FromDomain as _, time},
-    },
+    ops::{commit::commit, refers::ReferenceChecker, resource, revision, validate::Violations},
     store::{Changes, Lane, Stored, audit},
+    wire::{FromDomain as _, time},
 };
 
 impl Schedules {

@@ -12,9 +12,9 @@ use crate::{
     ops::{
         resource::{self, AuthoredResource as _, Origin},
         validate::Violations,
-        wire::time::timestamp,
     },
     store::audit,
+    wire::time::timestamp,
 };
 
 /// Default length of the range for which shifts are listed.

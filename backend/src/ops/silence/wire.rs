@@ -6,7 +6,7 @@ use super::{QUERY_PATH, SilenceDraft};
 use crate::{
     domain::{EventId, NO_EVENT_ID, Name},
     error::Violation,
-    ops::wire::{query, time},
+    wire::{query, time},
 };
 
 const FILTER_PATH: &str = "filter";

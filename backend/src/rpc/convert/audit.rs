@@ -7,7 +7,8 @@ use crate::{
     domain::{AnyResource, AuditAction, AuditEntry, any_resource::each_resource},
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
-    ops::{audit::AuditFilter, page::PageRequest, wire::FromDomain},
+    ops::{audit::AuditFilter, page::PageRequest},
+    wire::FromDomain,
 };
 
 pub fn list(

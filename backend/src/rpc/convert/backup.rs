@@ -3,8 +3,8 @@
 use bellwether_proto::v1;
 
 use crate::{
-    ops::wire::FromDomain,
     store::backup::{BackupEnd, BackupRecord, Step},
+    wire::FromDomain,
 };
 
 impl FromDomain<Step> for v1::ReadBackupResponse {

@@ -6,7 +6,7 @@ use bellwether_proto::v1::{self, skipped_deliveries::Reason};
 
 use super::{
     delivery::{NO_DELIVERY_ID, filter},
-    list::to_i32,
+    to_i32,
 };
 use crate::{
     domain::RecordId,

@@ -3,8 +3,8 @@
 use bellwether_proto::v1;
 
 use crate::{
-    ops::wire::FromDomain,
     store::verify::{Findings, Progress},
+    wire::FromDomain,
 };
 
 impl FromDomain<Findings> for v1::CheckFindings {

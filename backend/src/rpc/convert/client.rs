@@ -5,10 +5,8 @@ use bellwether_proto::v1;
 use super::time::{timestamp, to_millis};
 use crate::{
     domain::{Client, Rates, Role},
-    ops::{
-        client::{ClientDraft, ClientEdit},
-        wire::FromDomain,
-    },
+    ops::client::{ClientDraft, ClientEdit},
+    wire::FromDomain,
 };
 
 fn role(wire: i32) -> Option<Role> {

@@ -5,8 +5,8 @@ use prost_types::Timestamp;
 
 use super::{
     incoming::event_from_wire,
-    list::to_i32,
     time::{duration, timestamp},
+    to_i32,
 };
 use crate::{
     domain::{

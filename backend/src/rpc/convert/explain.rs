@@ -2,14 +2,14 @@
 
 use bellwether_proto::v1;
 
-use super::{event::wire_value, list::to_i32};
+use super::{event::wire_value, to_i32};
 use crate::{
     domain::{Attempt, DeliveryState, HoldChange, HoldOutcome},
     matching::ClauseEvaluation,
-    ops::{
-        explain::{Judgement, Reason, RuleExplanation, SentDelivery, TriggerExplanation, describe},
-        wire::holds,
+    ops::explain::{
+        Judgement, Reason, RuleExplanation, SentDelivery, TriggerExplanation, describe,
     },
+    wire::holds,
 };
 
 pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {

@@ -3,9 +3,9 @@
 use bellwether_proto::v1;
 
 use super::{
-    list::to_i32,
     operator::{acknowledge_for, assignment},
     time::timestamp,
+    to_i32,
 };
 use crate::{
     domain::{GroupId, Name, Occurrence, RecordId, Status},

@@ -11,8 +11,8 @@ use crate::{
         edit::OccurrenceTarget,
         page::PageRequest,
         pending::{Filter, HeldMessage, Kind},
-        wire::holds,
     },
+    wire::holds,
 };
 
 pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Error> {

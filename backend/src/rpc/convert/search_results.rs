@@ -3,9 +3,11 @@
 use bellwether_proto::v1;
 
 use super::event::event_with_one_occurrence;
-use crate::ops::{
-    search::{Bucket, Group, Groups, SearchPage},
-    watch::WatchUpdate,
+use crate::{
+    ops::{
+        search::{Bucket, Group, Groups, SearchPage},
+        watch::WatchUpdate,
+    },
     wire::{count_by_name, to_i32},
 };
 

@@ -5,10 +5,9 @@ use bellwether_proto::v1;
 
 use super::{
     delivery::NO_EVENT_ID,
-    event,
-    list::{page_and_filter, to_i32},
-    query,
+    event, query,
     time::{self, timestamp},
+    to_i32,
 };
 use crate::{
     domain::{Comment, EventId, Silence, SilenceState},
@@ -16,9 +15,10 @@ use crate::{
     ops::{
         etag::compute_etag,
         page::PageRequest,
+        resource::Filter,
         silence::{Extension, SilenceFilter, SilencePreview, SilenceView, silence_event_id},
-        wire::FromDomain,
     },
+    wire::FromDomain,
 };
 
 pub fn list(wire: v1::ListSilencesRequest) -> Result<(SilenceFilter, PageRequest), Error> {
@@ -43,14 +43,21 @@ pub fn list(wire: v1::ListSilencesRequest) -> Result<(SilenceFilter, PageRequest
     if !violations.is_empty() {
         return Err(Error::Invalid(violations));
     }
-    let page = (wire.page_size, wire.page_token);
-    let (page, mut named) = page_and_filter(page, wire.names, wire.tags, wire.q);
-    named.others = states.iter().map(|state| format!("{state:?}")).collect();
-    named.others.extend(event.map(|it| it.to_string()));
+    let shown = states.iter().map(|state| format!("{state:?}"));
+    let named = Filter {
+        names: wire.names,
+        tags: wire.tags,
+        text: wire.q,
+        others: shown.chain(event.map(|it| it.to_string())).collect(),
+    };
     let filter = SilenceFilter {
         named,
         states,
         event,
+    };
+    let page = PageRequest {
+        size: wire.page_size,
+        token: wire.page_token,
     };
     Ok((filter, page))
 }

@@ -32,11 +32,11 @@ use crate::{
         set_status::{StatusItem, set_status},
         silence::{SilenceDraft, SilenceFilter, SilenceOperations},
         trigger::event_type,
-        wire::time,
     },
     store::Lane,
     testing::walks::walk_length,
     tests::{ground::Ground, service::Service},
+    wire::time,
 };
 
 const MINUTE_MS: i64 = 60_000;

@@ -3,7 +3,6 @@
 use std::{io::Write, path::Path};
 
 use bellwether_backend::{
-    ops::wire::FromDomain,
     store::{
         self,
         backup::{Source, Trust},
@@ -11,6 +10,7 @@ use bellwether_backend::{
         restore::{Restore, RestoreError, RestoreReport, rehearse},
         verify::Findings,
     },
+    wire::FromDomain,
 };
 use bellwether_language::text;
 use bellwether_proto::v1::{

@@ -15,8 +15,8 @@ use crate::{
         samples::{self, DISK_TRIGGER, HurriedClock, name, rule, world::World},
         set_status::{StatusItem, set_status},
         trigger::event_type,
-        wire::time,
     },
+    wire::time,
 };
 
 const HOUR: u64 = 3_600;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 pub use hold::holds;
 
-use crate::domain::Severity;
+use crate::{domain::Severity, error::Violation};
 
 /// The view of a value for clients. Like `From`, but also usable between types of two other crates.
 pub trait FromDomain<T> {
@@ -33,6 +33,28 @@ pub fn count_by_name(counts: BTreeMap<Severity, usize>) -> BTreeMap<String, i32>
     counts
         .map(|(severity, count)| (severity.enum_name().to_owned(), to_i32(count)))
         .collect()
+}
+
+/// Returns the value with a name, or the default, the first one, if the name is empty or unknown. An
+/// unknown name is a violation.
+pub fn parse_name<T: Copy>(
+    names: &[(&str, T); 4],
+    name: &str,
+    field: String,
+    violations: &mut Vec<Violation>,
+) -> T {
+    let known = names.iter().find(|(known, _)| *known == name);
+    if known.is_none() && !name.is_empty() {
+        let names = names.map(|(name, _)| name).join(", ");
+        violations.push(Violation::new(field, format!("is not one of {names}")));
+    }
+    known.unwrap_or(&names[0]).1
+}
+
+/// Returns the name of a value; empty if it has none.
+pub fn name_of<T: Copy + PartialEq>(names: &[(&str, T)], value: T) -> String {
+    let found = names.iter().find(|(_, it)| *it == value);
+    found.map_or_else(String::new, |(name, _)| (*name).to_owned())
 }
 
 #[cfg(test)]

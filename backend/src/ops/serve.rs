@@ -5,7 +5,7 @@ use std::pin::Pin;
 use tonic::{Response, Status};
 
 /// Return type of a method in the form of `async_trait`, which does not expand macros.
-pub(super) type Answer<'a, T> =
+pub(crate) type Answer<'a, T> =
     Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send + 'a>>;
 
 /// Implements the five methods of a service. `stored` adds fields that only responses to writes
@@ -26,15 +26,21 @@ macro_rules! serve {
         } }
 
         serve! { @method $list(self, request: $List) -> $Listed {
-            let page = (request.page_size, request.page_token);
-            let (page, filter) = $crate::rpc::convert::list::page_and_filter(
-                page, request.names, request.tags, request.q,
-            );
+            let page = $crate::ops::page::PageRequest {
+                size: request.page_size,
+                token: request.page_token,
+            };
+            let filter = $crate::ops::resource::Filter {
+                names: request.names,
+                tags: request.tags,
+                text: request.q,
+                others: Vec::new(),
+            };
             let page = self.$all.list(&filter, &page).await?;
             Ok(tonic::Response::new(v1::$Listed {
                 $many: page.items,
                 next_page_token: page.next_page_token,
-                total_size: Some($crate::rpc::convert::list::to_i32(page.total)),
+                total_size: Some($crate::wire::to_i32(page.total)),
             }))
         } }
 
@@ -53,14 +59,14 @@ macro_rules! serve {
             let forced: fn(&v1::$Delete) -> bool = $forced;
             let force = forced(&request);
             self.$all.delete(&request.name, &request.etag, force).await?;
-            Ok($crate::rpc::audit::for_resource(request.name, v1::$Deleted {}))
+            Ok($crate::ops::subject::for_resource(request.name, v1::$Deleted {}))
         } }
     };
     (@method $name:ident($self:ident, $request:ident: $Request:ident) -> $Answer:ident $body:tt) => {
         fn $name<'life, 'async_trait>(
             &'life $self,
             request: tonic::Request<v1::$Request>,
-        ) -> $crate::rpc::serve::Answer<'async_trait, v1::$Answer>
+        ) -> $crate::ops::serve::Answer<'async_trait, v1::$Answer>
         where
             'life: 'async_trait,
             Self: 'async_trait,
@@ -82,7 +88,7 @@ macro_rules! serve {
             $one: Some(stored.view),
         };
         let name = answer.$one.as_ref().map(|it| it.name.clone()).unwrap_or_default();
-        Ok($crate::rpc::audit::mutation_response(request.validate_only, name, answer))
+        Ok($crate::ops::subject::mutation_response(request.validate_only, name, answer))
     }};
 }
-pub(super) use serve;
+pub(crate) use serve;
