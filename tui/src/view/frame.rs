@@ -121,6 +121,7 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     };
     let right = [
         format!("{sign} {state}{time}{zone}{name}{role} "),
+        format!("{sign} {state}{time}{name}{role} "),
         format!("{sign} {state}{time}{name} "),
         if is_stale {
             format!("{sign} {state}{time} ")
@@ -136,7 +137,7 @@ fn draw_header(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let fitting = right
         .iter()
         .find(|it| text::cell_width(it) <= space.min(width / 2));
-    let right = text::fit_to_width(fitting.unwrap_or(&right[3]), width / 2);
+    let right = text::fit_to_width(fitting.unwrap_or(&right[right.len() - 1]), width / 2);
     let right_width = text::cell_width(&right);
     let mut space = width.saturating_sub(right_width + 1);
     let mut x = area.x;
