@@ -1,5 +1,5 @@
-//! Access to the service, and the gRPC services that combine several operations: each method validates
-//! its input, calls one operation and converts the result.
+//! The gRPC services that combine several operations, and access to all services. Each method
+//! validates its input, calls one operation and converts the result.
 
 pub mod access;
 mod audit;

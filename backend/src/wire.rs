@@ -35,8 +35,8 @@ pub fn count_by_name(counts: BTreeMap<Severity, usize>) -> BTreeMap<String, i32>
         .collect()
 }
 
-/// Returns the value with a name, or the default, the first one, if the name is empty or unknown. An
-/// unknown name is a violation.
+/// Returns the value with this name. An empty or unknown name selects the first value; an unknown one
+/// also adds a violation.
 pub fn parse_name<T: Copy>(
     names: &[(&str, T); 4],
     name: &str,

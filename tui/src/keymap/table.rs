@@ -125,14 +125,14 @@ macro_rules! actions {
     };
 }
 
-/// All actions: those that open a screen or the list of a kind, then those of the table below.
+/// All actions: first those that open a screen or a list, then those of the table below.
 pub(crate) static ACTIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     let mut actions = opening_actions();
     actions.extend(table());
     actions
 });
 
-/// Returns the actions that open a screen or a list, in the order of the digits that call them.
+/// Returns the actions that open a screen or a list. Those with a digit as key are first.
 fn opening_actions() -> Vec<Entry> {
     let entry = |action, name, (keys, title)| Entry {
         action,

@@ -27,8 +27,8 @@ impl Keys {
         }
     }
 
-    /// Returns a key that is already queued. The stream's own thread reads it: reads block on a part
-    /// of a sequence until the next byte arrives.
+    /// Returns a key that is already queued; `None` if there is none. Only the stream's thread may
+    /// read: after an incomplete sequence, a read blocks until the next byte arrives.
     pub(super) async fn next_queued(&mut self) -> io::Result<Option<Event>> {
         let Some(stream) = &mut self.0 else {
             return Ok(None);
