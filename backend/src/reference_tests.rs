@@ -10,7 +10,6 @@ use bellwether_proto::reference::{Block, Topic};
 use serde_json::{Value, json};
 
 use crate::{
-    destination::render,
     domain::{
         Clause, Content, DestinationKind, Literal, Name, Query, RecordId, Secret, Severity,
         Snippets, TemplateLanguage, Trigger,
@@ -18,6 +17,7 @@ use crate::{
     },
     matching::field::Field,
     message::{Context, Links, sample},
+    send::render,
     template::{JINJA_FILTERS, OPEN_VARIABLES, Template, VARIABLES},
 };
 
@@ -129,7 +129,7 @@ fn query_fields_are_documented_with_valid_examples() {
 
 #[tokio::test]
 async fn documented_delivery_filters_parse() {
-    let (deciding, clock) = crate::ops::samples::deciding(crate::store::Store::in_memory()).await;
+    let (deciding, clock) = crate::samples::deciding(crate::store::Store::in_memory()).await;
     let deliveries = crate::ops::delivery::Deliveries::new(deciding.store, clock);
     let examples = names(topic("filters"), "Deliveries");
     assert!(examples.len() >= 8, "{examples:?}");

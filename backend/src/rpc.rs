@@ -30,6 +30,5 @@ pub mod schedule;
 pub mod settings;
 pub mod sign_in;
 pub mod silence;
-pub mod status;
 #[cfg(test)]
 mod tests;

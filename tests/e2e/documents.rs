@@ -62,7 +62,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 fn each_error_reason_is_explained_on_the_troubleshooting_page() {
     let explained = anchors(&read("docs/troubleshooting.md"));
     let tables = [
-        ("backend/src/rpc/status.rs", 15),
+        ("backend/base/src/error/status.rs", 15),
         ("gateway/src/problem.rs", 12),
         ("tui/src/client/failure.rs", 4),
         ("tui/command/src/failure.rs", 7),

@@ -66,33 +66,6 @@ impl Modules {
         modules
     }
 
-    pub fn top_modules(&self) -> BTreeSet<&str> {
-        self.0
-            .keys()
-            .filter_map(|path| Some(path.first()?.as_str()))
-            .collect()
-    }
-
-    /// Returns the dependencies among top-level modules, with the files that cause them. A
-    /// re-exported item belongs to the re-exporting module.
-    pub fn top_dependencies(&self) -> BTreeMap<(String, String), BTreeSet<String>> {
-        let tops = self.top_modules();
-        let mut arrows: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
-        for (path, module) in &self.0 {
-            let Some(from) = path.first() else { continue };
-            for seen in paths(&module.code, path) {
-                let to = seen
-                    .first()
-                    .filter(|to| *to != from && tops.contains(to.as_str()));
-                if let Some(to) = to {
-                    let arrow = (from.clone(), to.clone());
-                    arrows.entry(arrow).or_default().insert(module.file.clone());
-                }
-            }
-        }
-        arrows
-    }
-
     /// Returns the cycles among sibling modules. A dependency between a module and its children is
     /// not a cycle.
     pub fn cycles(&self) -> Vec<Cycle> {

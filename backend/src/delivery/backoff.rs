@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::{
     clock::to_millis,
     config::DeliveryConfig,
-    destination::Advice,
     domain::{Delivery, DeliverySettings},
     limits::CUT_OFFS_MAX,
+    send::Advice,
 };
 
 /// Attempts for a message that the receiver rejected because of its content.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::{
     clock::to_millis,
-    destination::{Verdict, verdict::FailureCause},
     domain::{RecordId, Severity},
+    send::{Verdict, verdict::FailureCause},
 };
 
 const FAILURES_MAX: u32 = 5;
@@ -123,7 +123,7 @@ impl Breaker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::destination::Advice;
+    use crate::send::Advice;
 
     fn destination_id(number: u64) -> RecordId {
         RecordId::from_parts(number, 1)

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::destination::{AttemptReport, verdict::FailureCause};
+use crate::send::{AttemptReport, verdict::FailureCause};
 
 /// Initial number of concurrent attempts to a destination.
 const START: usize = 8;
@@ -47,8 +47,8 @@ impl Concurrency {
 mod tests {
     use super::*;
     use crate::{
-        destination::{Advice, Verdict},
         domain::Transcript,
+        send::{Advice, Verdict},
     };
 
     fn report_with_duration(verdict: Verdict, millis: u64) -> AttemptReport {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::{
     clock::to_millis,
     delivery::backoff::{AttemptCounts, Backoff, RetryStep},
-    destination::{Advice, Verdict, verdict::FailureCause},
     domain::{Attempt, Delivery, DeliverySettings, DeliveryState, Outcome},
     limits::{CUT_OFFS_MAX, DEFERRALS_MAX},
     ops::delivery::attempt::LEASE_MARGIN,
+    send::{Advice, Verdict, verdict::FailureCause},
 };
 
 #[derive(Debug)]

@@ -28,13 +28,13 @@ use crate::{
         queues::{Next, Queues},
         quiet::QuietModeCache,
     },
-    destination::{AttemptReport, SendRequest, Sender, Verdict},
     domain::{Attempt, DestinationKind, RecordId, Transcript},
     error::{Error, log_failure},
     ops::{
         commit::commit,
         delivery::{Deliveries, QueueHolds, attempt::attempt_key},
     },
+    send::{AttemptReport, SendRequest, Sender, Verdict},
     store::{Changes, EngineError, Lane, LogPosition, Store, engine::ApplyResult},
 };
 

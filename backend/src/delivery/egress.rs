@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::{NodeReport, ReportPublisher},
-    destination::Sender,
     domain::Outcome,
     ops::ruleset::Ruleset,
+    send::Sender,
     store::{Store, engine::ClusterNode},
 };
 

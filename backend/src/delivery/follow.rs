@@ -18,10 +18,10 @@ use crate::{
         refusals,
         resync::{self, Resync},
     },
-    destination::verdict::REQUESTED_WAIT_MAX,
     domain::{Delivery, Destination, Health, HealthState, RecordId},
     error::Error,
     ops,
+    send::verdict::REQUESTED_WAIT_MAX,
     store::{
         Direction, EngineError, Index, Kind, LogPosition, Store, Stored,
         engine::Range,

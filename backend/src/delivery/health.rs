@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::{
     clock::to_millis,
-    destination::{Advice, AttemptReport, RecipientAnswer, Verdict, verdict::FailureCause},
     domain::{Destination, Health, HealthState, RecordId, destination::RejectedRecipient},
+    send::{Advice, AttemptReport, RecipientAnswer, Verdict, verdict::FailureCause},
 };
 
 /// Time without an accepted message after which a receiver that limits its rate counts as failing.

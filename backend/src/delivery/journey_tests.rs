@@ -16,7 +16,7 @@ use tonic::{Request, transport::Channel};
 
 use crate::{
     config::Config,
-    destination::receiver::{Receiver, Reply},
+    sending::receiver::{Receiver, Reply},
     server::Backend,
 };
 

@@ -15,13 +15,13 @@ use crate::{
     delivery::{
         backoff::Backoff, decide, notices::Notices, queue::Lease, queues::Queues, rank::Ranks,
     },
-    destination::AttemptReport,
     domain::{
         Attempt, Delivery, DeliveryState, Health, OwnEvent, RecordId, Severity,
         counter::{Subject, Tally},
         destination::RejectedRecipient,
     },
     ops::delivery::attempt::attempt_key,
+    send::AttemptReport,
     store::{
         Changes, EngineError, LogPosition, Store, Stored, engine::ApplyResult,
         record::bytes::read_id,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::{
     clock::Clock,
     delivery::{dead_letters::DeadLetters, notice},
-    destination::Sender,
     domain::{IncomingEvent, OwnEvent, RecordId, Severity, destination::RejectedRecipient},
+    send::Sender,
 };
 
 /// The reporter, with the open reports that may have to be closed.

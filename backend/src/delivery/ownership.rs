@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::{
         domain::Health,
-        ops::samples,
+        samples,
         store::{EngineError, Lane, engine::ownership::OwnedSlot},
     };
 

@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::{Clock, to_millis},
     config::PingConfig,
-    destination::{PingFailure, Sender},
     domain::Settings,
     limits::PING_TIMEOUT,
+    send::{PingFailure, Sender},
     store::{Store, engine::Condition},
 };
 

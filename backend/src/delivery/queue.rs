@@ -14,9 +14,9 @@ use crate::{
         rate::Rate,
         thread::ThreadContext,
     },
-    destination::{Advice, AttemptReport},
     domain::{Attempt, Delivery, Destination, Outcome, RecordId, destination::RepeatedRejections},
     ops::delivery::QueueHold,
+    send::{Advice, AttemptReport},
     store::{
         Stored,
         record::bytes::{Key, read_id},

@@ -15,10 +15,10 @@ use crate::{
         rank::Selection,
         refusals,
     },
-    destination::AttemptReport,
     domain::{Destination, RecordId},
     limits::SET_ASIDE_MAX,
     ops::delivery::{QueueHold, attempt},
+    send::AttemptReport,
 };
 
 #[derive(Debug)]

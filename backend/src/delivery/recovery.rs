@@ -104,10 +104,8 @@ mod tests {
         clock::ManualClock,
         domain::{Outcome, RecordId},
         message::sample,
-        ops::{
-            delivery::attempt,
-            samples::{self, START_MS},
-        },
+        ops::delivery::attempt,
+        samples::{self, START_MS},
         store::verify,
     };
 

@@ -2,9 +2,9 @@
 //! accepted in between, the destination is misconfigured, regardless of the responses.
 
 use crate::{
-    destination::{Advice, AttemptReport, verdict::FailureCause},
     domain::{RecordId, destination::RepeatedRejections},
     limits::REFUSALS_ALIKE_MAX,
+    send::{Advice, AttemptReport, verdict::FailureCause},
 };
 
 /// Records the outcome of an attempt. Once too many messages have been rejected with the same
@@ -80,7 +80,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{destination::Verdict, domain::Transcript};
+    use crate::{domain::Transcript, send::Verdict};
 
     fn rejection_report(verdict: Verdict) -> AttemptReport {
         AttemptReport {

@@ -220,7 +220,8 @@ mod tests {
             destination::{Email, KeptValue, KeptValues},
         },
         message::sample,
-        ops::{delivery::attempt::attempt_key, samples},
+        ops::delivery::attempt::attempt_key,
+        samples,
         store::Record as _,
     };
 

@@ -2,9 +2,9 @@
 //! and webhooks use values of the responses.
 
 use crate::{
-    destination::{self, ChatThread},
     domain::{Attempt, Content, Delivery, DestinationKind, RecordId, destination::KeptValues},
     ops::delivery::{attempt::attempt_key, sequencing},
+    send::{self as destination, ChatThread},
     store::{EngineError, Store},
 };
 

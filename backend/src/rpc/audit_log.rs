@@ -5,8 +5,14 @@ use std::sync::Arc;
 use bellwether_proto::v1::{self, audit_service_server::AuditService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access, convert::audit as convert};
-use crate::{domain::Role, ops::audit::AuditLog, wire::FromDomain};
+use super::access;
+use crate::{
+    domain::Role,
+    ops::{
+        audit::{AuditLog, wire as convert},
+        from_domain::FromDomain,
+    },
+};
 
 #[derive(Debug)]
 pub struct AuditApi {

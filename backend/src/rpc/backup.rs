@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, async_trait};
 
+use super::convert::backup as convert;
 use crate::{
     error::Error,
     limits::{BACKUP_BYTES_PER_SECOND, BACKUPS_MAX},
@@ -21,7 +22,6 @@ use crate::{
         Store,
         backup::{BackupError, BackupRecord, Reader},
     },
-    wire::FromDomain,
 };
 
 #[derive(Debug)]
@@ -57,8 +57,7 @@ impl BackupStream {
             return Ok(None);
         };
         let bytes: usize = step.records.iter().map(BackupRecord::bytes).sum();
-        let mut response = ReadBackupResponse::from_domain(step);
-        response.row_count = std::mem::take(&mut self.row_count);
+        let response = convert::response(step, std::mem::take(&mut self.row_count));
         // The remaining steps are small, and must not fall behind concurrent writes.
         if !self.reader.is_catching_up() {
             let due_us = bytes as u64 * 1_000_000 / self.bytes_per_second;
@@ -114,16 +113,5 @@ impl BackupService for BackupApi {
             }
         });
         Ok(Response::new(Box::pin(steps)))
-    }
-}
-
-impl From<BackupError> for Error {
-    fn from(error: BackupError) -> Self {
-        match error {
-            BackupError::Store(error) => error.into(),
-            BackupError::Overtaken => Self::Aborted(error.to_string()),
-            BackupError::Foreign => Self::FailedPrecondition(error.to_string()),
-            other => Self::Internal(Box::new(other)),
-        }
     }
 }

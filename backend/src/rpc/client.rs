@@ -5,16 +5,11 @@ use std::sync::Arc;
 use bellwether_proto::v1::{self, client_service_server::ClientService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{
-    access, audit,
-    convert::{client::edit, time::timestamp},
-};
-use crate::{
-    ops::{
-        client::{ClientDraft, Clients, Keys},
-        page::PageRequest,
-    },
-    wire::FromDomain,
+use super::{access, audit, convert::time::timestamp};
+use crate::ops::{
+    client::{ClientDraft, Clients, Keys, wire::edit},
+    from_domain::FromDomain,
+    page::PageRequest,
 };
 
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 use bellwether_proto::v1::{self, silence_service_server::SilenceService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{
-    access, audit,
-    convert::{silence as convert, to_i32},
+use super::{access, audit, convert::to_i32};
+use crate::ops::silence::{
+    SilenceOperations,
+    wire::{self as convert, draft_from_wire},
 };
-use crate::ops::silence::{SilenceOperations, wire::draft_from_wire};
 
 #[derive(Debug)]
 pub struct SilenceApi {

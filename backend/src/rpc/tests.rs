@@ -40,7 +40,6 @@ use super::{
 };
 use crate::{
     clock::Clock as _,
-    destination::{Renderers, samples::SenderParts},
     domain::{Role, SharedSettings},
     message::Links,
     ops::{
@@ -51,9 +50,11 @@ use crate::{
         notify_open::OpenNotifier,
         rule::{Installation, RuleApi, Rules},
         ruleset::Ruleset,
-        samples::{self, world},
         trigger::{TriggerApi, Triggers},
     },
+    samples::{self, world},
+    send::Renderers,
+    sending::SenderParts,
 };
 
 type World = world::World<Served>;

@@ -29,7 +29,6 @@ use crate::{
     clock::Clock,
     config::{Config, ReportPublisher},
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, PingTask, Retention, recovery},
-    destination::{EgressGuard, PingFailure, RenderPurpose, Sender},
     error::{Error, log_failure},
     limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX},
     metrics::LabelValues,
@@ -63,6 +62,7 @@ use crate::{
         methods,
     },
     scan::ScanService,
+    send::{EgressGuard, PingFailure, RenderPurpose, Sender},
     store::{self, Duty, Engine, Store},
 };
 

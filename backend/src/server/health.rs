@@ -7,9 +7,9 @@ use tokio_util::sync::CancellationToken;
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
-    destination::Renderers,
     limits::RENDER_STUCK_CHECK_INTERVAL,
     rpc::methods,
+    send::Renderers,
     store::{Engine, engine::Condition},
 };
 

@@ -16,10 +16,6 @@ use super::{ground::Ground, invariants, service::Service};
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
-    destination::{
-        EgressGuard,
-        receiver::{Receiver, Reply},
-    },
     domain::{
         Clause, CloseReason, Group, HoldKind, IncomingEvent, Literal, Occurrence, Query, Role,
         Severity, SharedSettings, Status,
@@ -27,9 +23,11 @@ use crate::{
     ops::{
         config::{Configuration, Document},
         review::Reviewer,
-        samples::{self, START_MS},
         trigger::event_type,
     },
+    samples::{self, START_MS},
+    send::EgressGuard,
+    sending::receiver::{Receiver, Reply},
     wire::time::duration_from_ms,
 };
 

@@ -29,9 +29,9 @@ use crate::{
         intake::Intake,
         review::Reviewer,
         ruleset::Ruleset,
-        samples::{self, START_MS, name},
         set_status::{StatusItem, set_status},
     },
+    samples::{self, START_MS, name},
     store::{Kind, Lane, LogPosition, Record, Sealer, Store, engine::memory::MemoryEngine},
     testing::walks::walk_length,
 };

@@ -10,15 +10,15 @@ use super::{ground::Ground, invariants, service::Service};
 use crate::{
     clock::ManualClock,
     config::Config,
-    destination::receiver::{Receiver, Reply},
     domain::{Delivery, DeliveryState, Occurrence, SharedSettings},
     error::Error,
     lifecycle::StateChange,
     ops::{
         edit::OccurrenceTarget,
-        samples::{self, START_MS, all},
         set_status::{StatusItem, set_status},
     },
+    samples::{self, START_MS, all},
+    sending::receiver::{Receiver, Reply},
     testing::walks::walk_length,
 };
 

@@ -12,7 +12,6 @@ use super::{ground::Ground, service::Service, simulation::event_of};
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
-    destination::receiver::{Receiver, Reply},
     domain::{
         Clause, Delivery, DeliveryState, IncomingEvent, Literal, Query, RecordId, Severity,
         SharedSettings, Status,
@@ -23,10 +22,11 @@ use crate::{
         edit::OccurrenceTarget,
         escalation_policy::EscalationPolicies,
         review::Reviewer,
-        samples::{self, START_MS},
         set_status::{StatusItem, set_status},
         trigger::event_type,
     },
+    samples::{self, START_MS},
+    sending::receiver::{Receiver, Reply},
     store::{Direction, engine::Range},
     testing::walks::walk_length,
     wire::time::duration_from_ms,

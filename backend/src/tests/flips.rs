@@ -10,7 +10,8 @@ use crate::{
     clock::ManualClock,
     domain::{Calendar, Delivery, DeliveryState, Destination, Heartbeat, Occurrence},
     error::Error,
-    ops::{delivery::Deliveries, destination::Destinations, find, rule::Rules, samples::all},
+    ops::{delivery::Deliveries, destination::Destinations, find, rule::Rules},
+    samples::all,
     store::{
         Changes, Direction, EngineError, Index, Kind, Lane, LogPosition, Range, Store, verify,
     },

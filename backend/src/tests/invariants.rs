@@ -6,7 +6,7 @@ use crate::{
     delivery::decide::is_interrupted,
     domain::{Attempt, Delivery, DeliveryState, Occurrence},
     limits::CUT_OFFS_MAX,
-    ops::samples::all,
+    samples::all,
     store::{Store, verify},
 };
 

@@ -10,13 +10,13 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     delivery::{Dispatcher, DispatcherStatus, recovery::recover},
-    destination::{EgressGuard, Sender},
     message::Links,
     ops::{
         decision_context::DecisionContext, delivery::Deliveries, destination::Destinations,
         intake::Intake, notify_open::OpenNotifier, rule::Rules, ruleset::Ruleset,
         settings::store_initial, trigger::Triggers,
     },
+    send::{EgressGuard, Sender},
     store::{Direction, Index, Range, Store},
     tests::ground::Ground,
 };

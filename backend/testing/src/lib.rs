@@ -2,7 +2,8 @@
 //! and the conformance tests for engines.
 //!
 //! The engine and the model also compile parts of this crate into their own tests, so `crate::` in
-//! those parts is either this crate or theirs.
+//! those parts is either this crate or theirs. The files in `service` need the operations or the
+//! destination types, so only the crates above this one compile them.
 #![expect(
     missing_docs,
     clippy::missing_panics_doc,

@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use bellwether_backend::{config::EgressConfig, destination::EgressGuard};
+use bellwether_backend::{config::EgressConfig, send::EgressGuard};
 use libfuzzer_sys::fuzz_target;
 
 fn inside_v4(address: Ipv4Addr) -> bool {

@@ -17,11 +17,12 @@ use std::{sync::Arc, time::Duration};
 use world::{MINUTE, SECOND, START_MS, World, set, switch};
 
 use crate::{
-    destination::receiver::Reply,
     domain::{
         DeliverySettings, DeliveryState, HealthState, Outcome, Severity, SharedSettings, Status,
     },
-    ops::{samples, settings::InstallationSettings},
+    ops::settings::InstallationSettings,
+    samples,
+    sending::receiver::Reply,
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
 

@@ -15,12 +15,12 @@ use super::{CommitPlan, Ledger};
 use crate::{
     clock::to_millis,
     delivery::queues::Queues,
-    destination::supports_digests,
     domain::{
         BudgetWindow, Content, Delivery, DeliveryState, Destination, DigestContent,
         DigestMembership, RecordId, delivery::RuleContent,
     },
     ops::decision_context::new_id,
+    send::supports_digests,
     store::{EngineError, Store, Stored},
 };
 

@@ -12,9 +12,9 @@ use crate::{
         health,
         queues::Queues,
     },
-    destination::mail_addresses,
     domain::{Delivery, Destination, Health, HealthState, Outcome, RecordId},
     ops::delivery::attempt,
+    send::mail_addresses,
     store::{EngineError, Store, Stored},
 };
 

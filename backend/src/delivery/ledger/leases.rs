@@ -16,7 +16,6 @@ use crate::{
         rank::{self, Selection, WaitReason},
         thread::{self, ThreadContext},
     },
-    destination::{self, Advice},
     domain::{Attempt, Delivery, DeliveryState, Destination, DigestMembership, OwnEvent, RecordId},
     limits::{CUT_OFFS_MAX, RANKED_MAX},
     ops::{
@@ -27,6 +26,7 @@ use crate::{
         },
         page_cancel::{cancelled_delivery, is_obsolete_page},
     },
+    send::{self as destination, Advice},
     store::{
         Direction, EngineError, Index, Store, Stored,
         engine::Range,

@@ -5,13 +5,11 @@ use tokio::sync::watch;
 use super::*;
 use crate::{
     config::Config,
-    destination::{
-        EgressGuard,
-        receiver::{Receiver, Reply},
-    },
     message::Links,
-    ops::samples,
+    samples,
     secret::Secret,
+    send::EgressGuard,
+    sending::receiver::{Receiver, Reply},
     store::{
         Sealer,
         engine::{FreeSpace, memory::MemoryEngine},

@@ -21,8 +21,8 @@ use crate::{
         audit::AuditLog,
         client::{ClientDraft, Clients, Keys},
         page::PageRequest,
-        samples::{START_MS, world},
     },
+    samples::{START_MS, world},
     scan::ScanService,
 };
 

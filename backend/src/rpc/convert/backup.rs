@@ -2,44 +2,27 @@
 
 use bellwether_proto::v1;
 
-use crate::{
-    store::backup::{BackupEnd, BackupRecord, Step},
-    wire::FromDomain,
-};
+use crate::store::backup::{BackupRecord, Step};
 
-impl FromDomain<Step> for v1::ReadBackupResponse {
-    fn from_domain(step: Step) -> Self {
-        Self {
-            records: step
-                .records
-                .into_iter()
-                .map(FromDomain::from_domain)
-                .collect(),
-            place: step.place,
-            end: step.end.map(FromDomain::from_domain),
-            row_count: 0,
-            proof: step.proof,
-        }
-    }
-}
-
-impl FromDomain<BackupRecord> for v1::StoredRecord {
-    fn from_domain(stored: BackupRecord) -> Self {
-        Self {
-            kind: (stored.kind as u8).into(),
-            key: stored.key,
-            value: stored.value,
-            attempts: stored.attempts,
-        }
-    }
-}
-
-impl FromDomain<BackupEnd> for v1::BackupEnd {
-    fn from_domain(end: BackupEnd) -> Self {
-        Self {
+pub fn response(step: Step, row_count: u64) -> v1::ReadBackupResponse {
+    v1::ReadBackupResponse {
+        records: step.records.into_iter().map(record).collect(),
+        place: step.place,
+        end: step.end.map(|end| v1::BackupEnd {
             identity: end.identity,
             place: end.place.to_number(),
             time: end.time,
-        }
+        }),
+        row_count,
+        proof: step.proof,
+    }
+}
+
+fn record(stored: BackupRecord) -> v1::StoredRecord {
+    v1::StoredRecord {
+        kind: (stored.kind as u8).into(),
+        key: stored.key,
+        value: stored.value,
+        attempts: stored.attempts,
     }
 }

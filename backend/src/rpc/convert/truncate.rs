@@ -262,8 +262,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        ops::samples::START_MS,
-        ops::{intake::check::check, samples},
+        ops::intake::check::check,
+        samples::{self, START_MS},
     };
 
     fn event(change: impl FnOnce(&mut IncomingEvent)) -> IncomingEvent {

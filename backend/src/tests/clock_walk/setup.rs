@@ -14,7 +14,7 @@ use crate::{
         Silence,
     },
     message::sample,
-    ops::samples::{self, DISK_TRIGGER, START_MS, id, name},
+    samples::{self, DISK_TRIGGER, START_MS, id, name},
     testing::samples as records,
 };
 

@@ -12,7 +12,7 @@ use crate::{
     domain::{
         Attempt, Delivery, DeliveryState, EventId, MemberChange, Occurrence, RecordId, Status,
     },
-    ops::samples::all,
+    samples::all,
     tests::invariants,
 };
 

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     clock::{Clock, ManualClock},
-    destination::receiver::{Receiver, Reply},
+    sending::receiver::{Receiver, Reply},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

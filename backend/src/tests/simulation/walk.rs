@@ -20,10 +20,10 @@ use crate::{
     ops::{
         delivery::sequencing,
         edit::OccurrenceTarget,
-        samples::{self, name, world::World},
         set_status::{StatusItem, set_status},
         silence::SilenceDraft,
     },
+    samples::{self, name, world::World},
     store::{Direction, Index, Lane, Record, Store, Stored, engine::Range},
     testing::walks::walk_length,
 };

@@ -3,6 +3,7 @@
 use std::{io::Write, path::Path};
 
 use bellwether_backend::{
+    rpc::convert::check::findings_to_wire,
     store::{
         self,
         backup::{Source, Trust},
@@ -10,7 +11,6 @@ use bellwether_backend::{
         restore::{Restore, RestoreError, RestoreReport, rehearse},
         verify::Findings,
     },
-    wire::FromDomain,
 };
 use bellwether_language::text;
 use bellwether_proto::v1::{
@@ -142,7 +142,7 @@ async fn check_data_folder(settings: &Settings) -> Result<Option<CheckFindings>,
         Err(error @ (OpenError::Damaged { .. } | OpenError::Incomplete { .. })) => {
             let mut findings = Findings::default();
             findings.add_error(to_sentence(&error));
-            return Ok(Some(FromDomain::from_domain(findings)));
+            return Ok(Some(findings_to_wire(findings)));
         }
         Err(OpenError::InUse(_)) => return Ok(None),
         Err(error) => return Err(Failure::from_error(&error)),
@@ -153,7 +153,7 @@ async fn check_data_folder(settings: &Settings) -> Result<Option<CheckFindings>,
     if let Some(error) = key_error {
         findings.add_error(to_sentence(&error));
     }
-    Ok(Some(FromDomain::from_domain(findings)))
+    Ok(Some(findings_to_wire(findings)))
 }
 
 async fn check_service(address: &str, settings: &Settings) -> Result<CheckFindings, Failure> {

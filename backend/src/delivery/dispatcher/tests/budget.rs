@@ -7,13 +7,14 @@ use serde_json::Value;
 use super::world::{MINUTE, SECOND, START_MS, World, set, switch};
 use crate::{
     clock::Clock as _,
-    destination::receiver::{ReceivedRequest, Receiver, Reply},
     domain::{
         Budget, BudgetWindow, Content, Delivery, DeliverySettings, DeliveryState, Destination,
         EventId, RecordId, Severity, Status,
     },
     message::sample,
-    ops::{delivery::Deliveries, samples},
+    ops::delivery::Deliveries,
+    samples,
+    sending::receiver::{ReceivedRequest, Receiver, Reply},
     store::{Lane, Stored},
 };
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::world::{MINUTE, SECOND, World, set, switch};
 use crate::{
-    destination::receiver::Reply,
     domain::{DeliverySettings, DeliveryState},
     ops::delivery::Deliveries,
+    sending::receiver::Reply,
 };
 
 const HOUR_MS: i64 = 3_600_000;

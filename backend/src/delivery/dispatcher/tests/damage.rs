@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     domain::{Attempt, Delivery, Destination, Health, IncomingEvent, RecordId},
-    ops::samples::damage,
+    samples::damage,
 };
 
 fn key(id: RecordId) -> Vec<u8> {

@@ -9,10 +9,10 @@ use crate::{
         decide::{is_interrupted, rendering_attempt},
         recovery::recover,
     },
-    destination::receiver::Receiver,
     domain::Attempt,
     limits::CUT_OFFS_MAX,
     ops::delivery::attempt::attempt_key,
+    sending::receiver::Receiver,
     store::Lane,
 };
 

@@ -9,10 +9,10 @@ use std::{
 use super::world::{MINUTE, SECOND, START_MS, World, set, switch};
 use crate::{
     clock::{Clock as _, ManualClock},
-    destination::receiver::{ReceivedRequest, Receiver, Reply},
     domain::{Delivery, DeliverySettings, DeliveryState, HealthState, Severity},
     limits::DEFERRALS_MAX,
     message::sample,
+    sending::receiver::{ReceivedRequest, Receiver, Reply},
     store::Lane,
 };
 

@@ -10,10 +10,10 @@ use super::*;
 use crate::{
     clock::Clock,
     delivery::recovery::{record_thread_states, recover},
-    destination::receiver::{ReceivedRequest, Receiver},
     domain::{Delivery, Destination, RecordId},
     message::sample,
     ops::delivery::{BulkAction, Deliveries, Selection, sequencing},
+    sending::receiver::{ReceivedRequest, Receiver},
     store::Lane,
 };
 

@@ -8,13 +8,13 @@ use std::{
 
 use super::world::{MINUTE, SECOND, START_MS, World, set, switch};
 use crate::{
-    destination::receiver::{Receiver, Reply},
     domain::{
         DeliverySettings, DeliveryState, Destination, DestinationKind, HealthState, Outcome,
         TemplateLanguage,
     },
     limits::REFUSALS_ALIKE_MAX,
     ops::destination::{Destinations, Test, TestSubject, TestTarget},
+    sending::receiver::{Receiver, Reply},
 };
 
 /// One attempt at a time, for a total order.

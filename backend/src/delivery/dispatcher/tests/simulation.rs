@@ -6,8 +6,8 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use super::world::World;
 use crate::{
-    destination::receiver::{Receiver, Reply},
     domain::{DeliverySettings, DeliveryState},
+    sending::receiver::{Receiver, Reply},
 };
 
 #[derive(Debug, Clone, Copy)]

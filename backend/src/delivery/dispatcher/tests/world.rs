@@ -14,10 +14,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::Clock as _,
     delivery::{Dispatcher, DispatcherStatus},
-    destination::{
-        receiver::{ReceivedRequest, Receiver, Reply},
-        samples::SenderParts,
-    },
     domain::{
         Attempt, Delivery, DeliverySettings, Destination, DestinationKind, EventId, Health,
         RecordId, Severity, destination::Webhook,
@@ -27,12 +23,16 @@ use crate::{
         clock_watch::ClockWatch,
         delivery::{Deliveries, QueueHolds, WaitReason},
         destination::Tester,
-        samples::{self, world},
+    },
+    samples::{self, world},
+    sending::{
+        SenderParts,
+        receiver::{ReceivedRequest, Receiver, Reply},
     },
     store::{ClockFact, Direction, Lane, engine::Range},
 };
 
-pub(super) use crate::ops::samples::START_MS;
+pub(super) use crate::samples::START_MS;
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
