@@ -1,7 +1,7 @@
 //! Checks that the reference topics match the code.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, LazyLock},
 };
 
@@ -14,6 +14,7 @@ use crate::{
         Clause, Content, DestinationKind, Literal, Name, Query, RecordId, Secret, Severity,
         Snippets, TemplateLanguage, Trigger,
         destination::{Email, EventTemplates, MsTeams, PagerDuty, ServiceNow, Slack, Webhook},
+        own_event::OWN_EVENT_KINDS,
     },
     matching::field::Field,
     message::{Context, Links, sample},
@@ -52,6 +53,25 @@ fn names(topic: &Topic, heading: &str) -> BTreeSet<String> {
 
 fn set<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     names.into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn reference_lists_the_name_type_and_dimensions_of_every_own_event() {
+    // The row of refused calls is about addresses and clients.
+    let mut kinds: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for own in OWN_EVENT_KINDS {
+        let keys = own.keys.iter().map(ToString::to_string);
+        kinds.entry((own.name, own.kind)).or_default().extend(keys);
+    }
+    let rows = table(topic("own-events"), "");
+    let documented = rows.iter().map(|row| {
+        // Words in parentheses are values of a dimension.
+        let outside = row[2].split('(').filter_map(|it| it.rsplit(')').next());
+        let keys = outside.flat_map(|it| it.split('`').skip(1).step_by(2));
+        let name = (row[0].trim_matches('`'), row[1].trim_matches('`'));
+        (name, set(keys))
+    });
+    assert_eq!(documented.collect::<BTreeMap<_, _>>(), kinds);
 }
 
 #[test]

@@ -38,6 +38,7 @@ topics!(
     "alertmanager",
     "mappings",
     "enrichment",
+    "own-events",
     "metrics",
 );
 

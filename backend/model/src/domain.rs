@@ -24,6 +24,7 @@ pub mod intake_mapping;
 pub mod name;
 pub mod noise;
 pub mod occurrence;
+pub mod own_event;
 pub mod query;
 pub mod receipt;
 pub mod record_id;
@@ -58,7 +59,7 @@ pub use enrichment::EnrichmentTable;
 pub use escalation::{EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget};
 pub use event::{
     IncomingEvent, OccurrenceId, OwnEvent, Severity, Status, claims_own_event, has_own_source,
-    is_reserved_key, own_dimensions,
+    is_reserved_key,
 };
 pub use event_id::{EventId, NO_EVENT_ID};
 pub use flapping::{Flapping, FlappingLimits, ThreadOrigin};

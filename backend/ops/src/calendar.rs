@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bellwether_backend_model::calendar::{self, CalendarStatus, PreparedCalendar, Span};
 use bellwether_proto::v1::{self, calendar_service_server::CalendarService};
 use prost_types::Timestamp;
 use tonic::{Request, Response, Status, async_trait};
@@ -24,7 +25,6 @@ use crate::{
     validate::Violations,
     wire::time::{self, timestamp},
 };
-use bellwether_backend_model::calendar::{self, CalendarStatus, PreparedCalendar, Span};
 
 const AHEAD_MS: i64 = 31 * 24 * 3_600_000;
 

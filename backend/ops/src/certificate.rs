@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{Clock, DAY_MS, to_millis},
-    domain::{IncomingEvent, Severity, Status},
+    domain::{IncomingEvent, Severity, own_event::CERTIFICATE_ENDS},
     error::Error,
     find,
     intake::Intake,
@@ -69,7 +69,7 @@ impl CertificateWatch {
             return Ok(());
         }
         let event = certificate_event(level.map(|(_, severity)| *severity), end_ms, now_ms);
-        if level.is_some() || find::is_event_open(&self.store, event.id()).await? {
+        if find::has_effect(&self.store, &event).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         self.reported = Some(reported);
@@ -82,29 +82,36 @@ impl CertificateWatch {
 fn certificate_event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent {
     let end = jiff::Timestamp::from_millisecond(end_ms)
         .map_or_else(|_out_of_range| "never".to_owned(), |end| end.to_string());
-    let (status, summary) = match severity {
-        None => (
-            Status::Closed,
-            format!("the certificate was renewed and is valid until {end}"),
-        ),
-        Some(_) if end_ms <= now_ms => (Status::Open, format!("the certificate expired at {end}")),
-        Some(_) => (Status::Open, format!("the certificate expires at {end}")),
+    let event = match severity {
+        None => {
+            let summary = format!("the certificate was renewed and is valid until {end}");
+            CERTIFICATE_ENDS.closed([], summary, now_ms)
+        }
+        Some(severity) => {
+            let verb = if end_ms <= now_ms {
+                "expired"
+            } else {
+                "expires"
+            };
+            let summary = format!("the certificate {verb} at {end}");
+            CERTIFICATE_ENDS.opened([], severity, summary, now_ms)
+        }
     };
     IncomingEvent {
-        summary,
         body: "Clients then reject the connection. Replace the files of `tls_cert` and `tls_key`: \
                they are reloaded without a restart."
             .into(),
-        severity,
-        status: Some(status),
-        ..IncomingEvent::new_own_event("certificate ends", "certificate-ends", [], now_ms)
+        ..event
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{self, START_MS};
+    use crate::{
+        domain::Status,
+        samples::{self, START_MS},
+    };
 
     #[tokio::test]
     async fn certificate_expiry_is_reported_per_level_and_closed_on_renewal() {
@@ -127,7 +134,7 @@ mod tests {
         for (days, end_ms) in steps.into_iter().chain(later) {
             clock.advance(day * days);
             watch.check(end_ms).await.unwrap();
-            let newest = find::newest_occurrence(&store, certificate_event(None, 0, 0).id())
+            let newest = find::newest_occurrence(&store, CERTIFICATE_ENDS.id([]))
                 .await
                 .unwrap();
             reported.push(newest.map(|it| (it.status, it.severity, it.count)));

@@ -4,6 +4,7 @@ mod feed;
 mod method_id;
 mod never;
 
+use bellwether_backend_model::calendar;
 use bellwether_proto::v1;
 
 use crate::{
@@ -23,7 +24,6 @@ use crate::{
     validate::{Violations, check_length},
     wire::time::{self, timestamp},
 };
-use bellwether_backend_model::calendar;
 
 pub type Contacts = Resources<Contact>;
 

@@ -1,7 +1,7 @@
 //! Lookups of occurrences.
 
 use crate::{
-    domain::{EventId, Occurrence, OccurrenceId, Status},
+    domain::{EventId, IncomingEvent, Occurrence, OccurrenceId, Status},
     store::{Direction, EngineError, Index, Store, Stored, engine::Range, record::bytes::Key},
 };
 
@@ -17,6 +17,12 @@ pub async fn newest_occurrence(
 pub async fn is_event_open(store: &Store, event: EventId) -> Result<bool, EngineError> {
     let newest = newest_occurrence(store, event).await?;
     Ok(newest.is_some_and(|it| it.status != Status::Closed))
+}
+
+/// Whether an event opens, or closes an occurrence that is open.
+pub async fn has_effect(store: &Store, event: &IncomingEvent) -> Result<bool, EngineError> {
+    let closes = event.status == Some(Status::Closed);
+    Ok(!closes || is_event_open(store, event.id()).await?)
 }
 
 pub async fn find_occurrence(

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{Clock, to_millis},
-    domain::{IncomingEvent, Occurrence, Severity, Status},
+    domain::{IncomingEvent, Occurrence, Severity, own_event::HOLDS_LATE},
     error::Error,
     find,
     intake::Intake,
@@ -116,23 +116,19 @@ impl HoldWatch {
 }
 
 fn late_holds_event(is_open: bool, age_ms: i64, now_ms: i64) -> IncomingEvent {
-    let (severity, status, summary) = if is_open {
+    let event = if is_open {
         let seconds = age_ms / 1_000;
         let summary =
             format!("held notifications are not being evaluated: one is {seconds} s overdue");
-        (Some(Severity::Critical), Status::Open, summary)
+        HOLDS_LATE.opened([], Severity::Critical, summary, now_ms)
     } else {
-        let summary = "held notifications are evaluated again".to_owned();
-        (None, Status::Closed, summary)
+        HOLDS_LATE.closed([], "held notifications are evaluated again", now_ms)
     };
     IncomingEvent {
-        summary,
         body: "Until they are evaluated, delays and silences do not end, and groups and escalation steps do not \
                notify. The log names the error; `bellwether_due_oldest_seconds` shows the age."
             .into(),
-        severity,
-        status: Some(status),
-        ..IncomingEvent::new_own_event("held notifications late", "holds-late", [], now_ms)
+        ..event
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use bellwether_backend_base::config::Config;
 use bellwether_language::text::percent_encode;
 
 use crate::{
@@ -13,7 +14,6 @@ use crate::{
     message::{Links, SignLinks},
     store::{Store, audit::Actor},
 };
-use bellwether_backend_base::config::Config;
 
 /// Method called by an acknowledgement link.
 pub const ACKNOWLEDGE: &str = "/bellwether.v1.LinkService/Acknowledge";

@@ -5,13 +5,12 @@ use crate::{
     decide::{Notices, UnansweredNotice},
     domain::{
         IncomingEvent, Name, Occurrence, OwnEvent, Severity, Status, Value, has_own_source,
-        response::{ESCALATION_KIND, POLICY_DIMENSION},
+        own_event::{LOOP_STOPPED, NO_RESPONSE},
+        response::POLICY_DIMENSION,
     },
     identity::new_id,
     store::Changes,
 };
-
-pub(crate) const LOOP_KIND: &str = "loop-guard";
 
 /// Events of the service itself caused by a change, to be stored with it.
 #[derive(Debug, Default)]
@@ -75,16 +74,9 @@ fn loop_event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEven
         summary: format!("loop stopped: rule {rule} matches an event that it caused"),
         body: format!("Event: {}, {}.", occurrence.name, occurrence.id()),
         severity: Some(Severity::Warning),
-        ..IncomingEvent::new_own_event(
-            "rule stopped by the loop guard",
-            LOOP_KIND,
-            [("rule", rule.as_str())],
-            now_ms,
-        )
+        ..LOOP_STOPPED.event([rule.as_str()], now_ms)
     }
 }
-
-pub(crate) const NO_RESPONSE: &str = "no one responded";
 
 /// Returns the marker of a response that became unanswered or is no longer unanswered. The marker
 /// has the form of the event that earlier versions reported for each response, before responses
@@ -96,8 +88,8 @@ fn marker_event(of: &UnansweredNotice, now_ms: i64) -> IncomingEvent {
         metadata: [(POLICY_DIMENSION.to_owned(), policy)].into(),
         status: of.is_over.then_some(Status::Closed),
         ..IncomingEvent::new_own_event(
-            NO_RESPONSE,
-            ESCALATION_KIND,
+            NO_RESPONSE.name,
+            NO_RESPONSE.kind,
             [("rule", rule.as_str()), ("occurrence", &id)],
             now_ms,
         )
@@ -106,5 +98,5 @@ fn marker_event(of: &UnansweredNotice, now_ms: i64) -> IncomingEvent {
 
 pub(crate) fn is_mark(of: &OwnEvent) -> bool {
     let dimensions = &of.event.dimensions;
-    of.event.kind == ESCALATION_KIND && !dimensions.contains_key(POLICY_DIMENSION)
+    of.event.kind == NO_RESPONSE.kind && !dimensions.contains_key(POLICY_DIMENSION)
 }

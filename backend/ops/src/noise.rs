@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use bellwether_backend_model::calendar;
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
@@ -29,7 +30,6 @@ use crate::{
     settings,
     store::{Direction, Record, Store, engine::Range, record::noise::NoiseScan},
 };
-use bellwether_backend_model::calendar;
 
 const BATCH: usize = 500;
 /// The local hours at which night ends and begins.

@@ -9,7 +9,8 @@ use crate::{
     decide::{LoadedSchedule, condition::format_time},
     decision_context::{DecisionContext, new_id},
     domain::{
-        EventId, IncomingEvent, Name, OwnEvent, Schedule, Severity, Status, Value, own_dimensions,
+        IncomingEvent, Name, OwnEvent, Schedule, Severity, Status, Value,
+        own_event::{NOBODY_ON_CALL, ON_CALL_CHANGED, OwnEventKind},
     },
     error::Error,
     find,
@@ -19,9 +20,6 @@ use crate::{
     store::{Changes, EngineError, Store},
 };
 
-const KIND: &str = "on-call";
-const CHANGED: &str = "on call changed";
-const NOBODY: &str = "no one on call";
 const CONTACTS: &str = "contacts";
 
 #[derive(Debug)]
@@ -84,7 +82,9 @@ impl OnCallWatch {
         let contacts = schedule.on_call_at(now_ms).contacts;
         let contacts = contacts.iter().map(Name::as_str).collect::<Vec<_>>();
         let contacts = contacts.join(", ");
-        let newest = find::newest_occurrence(&self.deciding.store, id(CHANGED, name)).await?;
+        let newest =
+            find::newest_occurrence(&self.deciding.store, ON_CALL_CHANGED.id([name.as_str()]))
+                .await?;
         let is_open = newest
             .as_ref()
             .is_some_and(|it| it.status != Status::Closed);
@@ -94,7 +94,7 @@ impl OnCallWatch {
         if said.as_ref() == Some(&is) {
             // Earlier versions opened the event without an end.
             if stays_open {
-                self.close(CHANGED, name).await?;
+                self.close(&ON_CALL_CHANGED, name).await?;
             }
             return Ok(());
         }
@@ -102,15 +102,14 @@ impl OnCallWatch {
             "" => format!("no one is on call for {name} now"),
             contacts => format!("on call for {name} now: {contacts}"),
         };
+        let subject = [name.as_str()];
         let opened = IncomingEvent {
             metadata: [(CONTACTS.to_owned(), is)].into(),
-            severity: Some(Severity::Info),
-            summary,
             // A hand-off is news: its event does not last until the next hand-off.
             expire_ms: Some(now_ms.saturating_add(to_millis(ON_CALL_NEWS_AGE))),
-            ..schedule_event(CHANGED, name, now_ms)
+            ..ON_CALL_CHANGED.opened(subject, Severity::Info, summary, now_ms)
         };
-        let closed = closing_event(CHANGED, name, now_ms);
+        let closed = ON_CALL_CHANGED.closed(subject, "", now_ms);
         // Each hand-off is a separate occurrence, so that rules notify about it.
         for event in is_open.then_some(closed).into_iter().chain([opened]) {
             self.intake.submit(vec![event], None).await?;
@@ -125,25 +124,23 @@ impl OnCallWatch {
         let end_ms = now_ms.saturating_add(to_millis(ON_CALL_AHEAD));
         let gap = schedule.first_gap(now_ms, end_ms).filter(|_| !gaps_allowed);
         let Some(gap) = gap else {
-            return self.close(NOBODY, name).await;
+            return self.close(&NOBODY_ON_CALL, name).await;
         };
         let since = format_time(gap.start_ms.max(now_ms - now_ms % 60_000));
         let summary = format!("no one is on call for {name} from {since}");
-        if find::is_event_open(&self.deciding.store, id(NOBODY, name)).await? {
+        let subject = [name.as_str()];
+        if find::is_event_open(&self.deciding.store, NOBODY_ON_CALL.id(subject)).await? {
             return Ok(());
         }
-        let opened = IncomingEvent {
-            severity: Some(Severity::Warning),
-            summary,
-            ..schedule_event(NOBODY, name, now_ms)
-        };
+        let opened = NOBODY_ON_CALL.opened(subject, Severity::Warning, summary, now_ms);
         self.intake.submit(vec![opened], None).await?;
         Ok(())
     }
 
-    async fn close(&self, called: &str, schedule: &Name) -> Result<(), Error> {
-        let closing = closing_event(called, schedule, self.deciding.clock.now_ms());
-        if find::is_event_open(&self.deciding.store, closing.id()).await? {
+    async fn close(&self, about: &OwnEventKind, schedule: &Name) -> Result<(), Error> {
+        let now_ms = self.deciding.clock.now_ms();
+        let closing = about.closed([schedule.as_str()], "", now_ms);
+        if find::has_effect(&self.deciding.store, &closing).await? {
             self.intake.submit(vec![closing], None).await?;
         }
         Ok(())
@@ -157,9 +154,9 @@ pub async fn close_for_deleted(
     now_ms: i64,
     changes: &mut Changes,
 ) -> Result<(), EngineError> {
-    for called in [CHANGED, NOBODY] {
-        let event = closing_event(called, schedule, now_ms);
-        if find::is_event_open(store, event.id()).await? {
+    for about in [ON_CALL_CHANGED, NOBODY_ON_CALL] {
+        let event = about.closed([schedule.as_str()], "", now_ms);
+        if find::has_effect(store, &event).await? {
             let id = new_id(now_ms);
             changes.insert(&OwnEvent {
                 id,
@@ -171,21 +168,6 @@ pub async fn close_for_deleted(
     Ok(())
 }
 
-fn closing_event(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {
-    IncomingEvent {
-        status: Some(Status::Closed),
-        ..schedule_event(called, schedule, now_ms)
-    }
-}
-
-fn id(called: &str, schedule: &Name) -> EventId {
-    EventId::derive(called, &own_dimensions([("schedule", schedule.as_str())]))
-}
-
-fn schedule_event(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {
-    IncomingEvent::new_own_event(called, KIND, [("schedule", schedule.as_str())], now_ms)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -195,29 +177,40 @@ mod tests {
     use super::*;
     use crate::{domain::Occurrence, review::Reviewer, samples, schedule::Schedules, store::Lane};
 
-    async fn newest_occurrence(deciding: &DecisionContext, called: &str) -> Option<Occurrence> {
-        let schedule = samples::name("nights");
-        let found = find::newest_occurrence(&deciding.store, id(called, &schedule)).await;
+    const CHANGED: OwnEventKind = ON_CALL_CHANGED;
+    const NOBODY: OwnEventKind = NOBODY_ON_CALL;
+
+    async fn newest_occurrence(
+        deciding: &DecisionContext,
+        about: OwnEventKind,
+    ) -> Option<Occurrence> {
+        let found = find::newest_occurrence(&deciding.store, about.id(["nights"])).await;
         found.unwrap()
     }
 
-    #[tokio::test]
-    async fn hand_offs_and_upcoming_gaps_are_events() {
-        let (deciding, clock) = samples::deciding(Store::in_memory()).await;
-        let (intake, _guard) = samples::intake(&deciding);
+    /// Stores a schedule that is handed over every day at 07:00. The clock starts on 15 January
+    /// 2027 at 08:00.
+    async fn store_daily_schedule(store: &Store) -> Schedule {
         let mut schedule = Schedule {
             time_zone: "UTC".into(),
             gaps_allowed: false,
             overrides: Vec::new(),
             ..full::schedule("nights")
         };
-        // The clock starts on 15 January 2027 at 08:00.
         schedule.layers[0].hand_offs = full::rotation("2027-01-15T07:00:00", "FREQ=DAILY");
         schedule.layers[0].calendar = None;
-        let mut changes = deciding.store.new_changes();
+        let mut changes = store.new_changes();
         changes.insert(&schedule);
         changes.insert(&full::contact("ana"));
-        deciding.store.apply(Lane::Admin, changes).await.unwrap();
+        store.apply(Lane::Admin, changes).await.unwrap();
+        schedule
+    }
+
+    #[tokio::test]
+    async fn hand_offs_and_upcoming_gaps_are_events() {
+        let (deciding, clock) = samples::deciding(Store::in_memory()).await;
+        let (intake, _guard) = samples::intake(&deciding);
+        let schedule = store_daily_schedule(&deciding.store).await;
         let mut watch = OnCallWatch::new(deciding.clone(), intake.clone());
         watch.run_once().await.unwrap();
         let first = newest_occurrence(&deciding, CHANGED).await.unwrap();
@@ -276,22 +269,12 @@ mod tests {
     async fn hand_off_event_closes_automatically() {
         for is_of_earlier_version in [false, true] {
             let (deciding, clock) = samples::deciding(Store::in_memory()).await;
-            let mut schedule = Schedule {
-                time_zone: "UTC".into(),
-                overrides: Vec::new(),
-                ..full::schedule("nights")
-            };
-            schedule.layers[0].hand_offs = full::rotation("2027-01-15T07:00:00", "FREQ=DAILY");
-            schedule.layers[0].calendar = None;
-            let mut changes = deciding.store.new_changes();
-            changes.insert(&schedule);
-            changes.insert(&full::contact("ana"));
-            deciding.store.apply(Lane::Admin, changes).await.unwrap();
+            store_daily_schedule(&deciding.store).await;
             let (intake, _guard) = samples::intake(&deciding);
             if is_of_earlier_version {
                 let opened = IncomingEvent {
                     metadata: [(CONTACTS.to_owned(), Value::Text("ana".into()))].into(),
-                    ..schedule_event(CHANGED, &schedule.name, deciding.clock.now_ms())
+                    ..CHANGED.event(["nights"], deciding.clock.now_ms())
                 };
                 intake.submit(vec![opened], None).await.unwrap();
             }
@@ -317,17 +300,7 @@ mod tests {
     #[tokio::test]
     async fn schedule_deletion_closes_its_events_despite_a_kill() {
         let (deciding, _) = samples::deciding(Store::in_memory()).await;
-        let mut schedule = Schedule {
-            time_zone: "UTC".into(),
-            overrides: Vec::new(),
-            ..full::schedule("nights")
-        };
-        schedule.layers[0].hand_offs = full::rotation("2027-01-15T07:00:00", "FREQ=DAILY");
-        schedule.layers[0].calendar = None;
-        let mut changes = deciding.store.new_changes();
-        changes.insert(&schedule);
-        changes.insert(&full::contact("ana"));
-        deciding.store.apply(Lane::Admin, changes).await.unwrap();
+        store_daily_schedule(&deciding.store).await;
         let (intake, guard) = samples::intake(&deciding);
         let mut watch = OnCallWatch::new(deciding.clone(), intake);
         watch.run_once().await.unwrap();

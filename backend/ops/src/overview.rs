@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use bellwether_backend_base::config::NodeReport;
 use bellwether_proto::v1::{
     DestinationOverview, GetOverviewResponse, NodeOverview, StoreHealth, store_health::State,
 };
@@ -30,7 +31,6 @@ use crate::{
     },
     wire::{count_by_name, time::timestamp, to_i32, to_i64},
 };
-use bellwether_backend_base::config::NodeReport;
 
 const DESTINATIONS_MAX: usize = 1_000;
 const HOUR_MS: i64 = 3_600_000;

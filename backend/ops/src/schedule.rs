@@ -6,6 +6,7 @@ mod layers;
 mod overrides;
 mod shifts;
 
+use bellwether_backend_model::calendar;
 use bellwether_proto::v1;
 
 use crate::{
@@ -26,7 +27,6 @@ use crate::{
     validate::Violations,
     wire::time::timestamp,
 };
-use bellwether_backend_model::calendar;
 use layers::LayerChecker;
 
 pub use shifts::{OnCallAt, SchedulePreview, ShownShift, ShownShifts};

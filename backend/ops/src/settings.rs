@@ -5,6 +5,7 @@ mod watch;
 
 use std::{sync::Arc, time::Duration};
 
+use bellwether_backend_base::config::Config;
 use bellwether_proto::v1;
 
 use crate::{
@@ -24,7 +25,6 @@ use crate::{
     validate::Violations,
     wire::time::{duration, duration_to_ms, timestamp},
 };
-use bellwether_backend_base::config::Config;
 
 pub use watch::SettingsWatch;
 

@@ -15,7 +15,7 @@ use crate::{
     decide::{Calendars, LoadedSilence},
     domain::{
         Calendar, Destination, EventId, Name, Query, RevisedResource, Rule, Silence, SilenceState,
-        silence::{NEVER_MS, own_event},
+        own_event::SILENCE, silence::NEVER_MS,
     },
     error::{Error, Reason, Violation},
     from_domain::FromDomain,
@@ -411,8 +411,7 @@ pub fn generate_name() -> String {
 }
 
 pub fn silence_event_id(silence: &Name) -> EventId {
-    let (name, dimensions) = own_event(silence);
-    EventId::derive(name, &dimensions)
+    SILENCE.id([silence.as_str()])
 }
 
 #[cfg(test)]

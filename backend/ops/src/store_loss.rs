@@ -2,27 +2,25 @@
 
 use std::time::Duration;
 
+use bellwether_backend_base::config::StoreLosses;
 use tokio_util::sync::CancellationToken;
 
 use super::intake::Intake;
-use crate::domain::{IncomingEvent, Severity, Status};
-use bellwether_backend_base::config::StoreLosses;
+use crate::domain::{IncomingEvent, Severity, own_event::DATABASE_LOST_COMMITS};
 
 /// Time before an event that the store did not accept is submitted again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Returns the event about a loss. Every node that notices the loss reports the same event.
 pub fn store_loss_event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
+    let summary = format!("the database has lost commits: {}", losses.why);
     IncomingEvent {
-        summary: format!("the database has lost commits: {}", losses.why),
         body: "Events, edits and revoked keys that were confirmed just before may be missing, and \
                messages may be sent twice: the database reverted to an earlier state, for \
                example after a failover to a standby that lagged behind. The service has \
                restarted from that state. A synchronous standby (`store.require_standby`) prevents it."
             .into(),
-        severity: Some(Severity::Critical),
-        status: Some(Status::Open),
-        ..IncomingEvent::new_own_event("database lost commits", "store-loss", [], now_ms)
+        ..DATABASE_LOST_COMMITS.opened([], Severity::Critical, summary, now_ms)
     }
 }
 

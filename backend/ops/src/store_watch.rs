@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::Clock,
-    domain::{IncomingEvent, Settings, Severity, Status},
+    domain::{IncomingEvent, Settings, Severity, own_event::DISK_NEARLY_FULL},
     error::Error,
     find,
     intake::Intake,
@@ -149,7 +149,7 @@ impl StoreWatch {
             return Ok(());
         };
         let event = disk_space_event(level, space, self.clock.now_ms());
-        if level != SpaceLevel::Spacious || find::is_event_open(&self.store, event.id()).await? {
+        if find::has_effect(&self.store, &event).await? {
             self.intake.submit_store_event(event).await?;
         }
         self.said = Some(level);
@@ -158,16 +158,11 @@ impl StoreWatch {
 }
 
 fn disk_space_event(level: SpaceLevel, space: Option<FreeSpace>, now_ms: i64) -> IncomingEvent {
-    let (severity, status, what) = match level {
-        SpaceLevel::Spacious => (None, Status::Closed, "the disk has free space again"),
-        SpaceLevel::NearlyFull => (
-            Some(Severity::Error),
-            Status::Open,
-            "the disk is nearly full",
-        ),
+    let (severity, what) = match level {
+        SpaceLevel::Spacious => (None, "the disk has free space again"),
+        SpaceLevel::NearlyFull => (Some(Severity::Error), "the disk is nearly full"),
         SpaceLevel::Full => (
             Some(Severity::Critical),
-            Status::Open,
             "the disk is full: new events are refused",
         ),
     };
@@ -185,16 +180,17 @@ fn disk_space_event(level: SpaceLevel, space: Option<FreeSpace>, now_ms: i64) ->
             "while the database has no space".to_owned(),
         ),
     };
+    let event = match severity {
+        Some(severity) => DISK_NEARLY_FULL.opened([], severity, summary, now_ms),
+        None => DISK_NEARLY_FULL.closed([], summary, now_ms),
+    };
     IncomingEvent {
-        summary,
         body: format!(
             "Events from senders are refused {floor}. Pending messages, escalations, releases and \
              closings continue while a quarter of that is free; reads, acknowledgements, \
              deliveries and deletes continue as long as anything can be written.",
         ),
-        severity,
-        status: Some(status),
-        ..IncomingEvent::new_own_event("disk nearly full", "disk-nearly-full", [], now_ms)
+        ..event
     }
 }
 
@@ -203,7 +199,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::ManualClock,
-        domain::SharedSettings,
+        domain::{SharedSettings, Status},
         samples,
         store::{
             Sealer,

@@ -7,14 +7,13 @@ use crate::{
     decision_context::{DecisionContext, new_id},
     domain::{
         EventId, IncomingEvent, Name, Notified, Occurrence, OwnEvent, RecordId, Response,
-        ResponseState, Severity, Status, Value, own_dimensions,
-        response::{ESCALATION_KIND, POLICY_DIMENSION},
+        ResponseState, Severity, Status, Value, own_event::NO_RESPONSE, response::POLICY_DIMENSION,
     },
     error::Error,
     find,
     intake::Intake,
     limits::CHAIN_MAX,
-    loop_guard::{NO_RESPONSE, RecordedReports, is_mark},
+    loop_guard::{RecordedReports, is_mark},
     store::{
         Changes, Direction, EngineError, Index, Lane, Store, Stored,
         engine::Range,
@@ -109,21 +108,17 @@ async fn decide_reports(
         }
     }
     for (policy, mut chain) in policies {
-        let dimensions = own_dimensions([(POLICY_DIMENSION, &*policy)]);
+        let id = NO_RESPONSE.id([&policy]);
         // The new report replaces one that is not ingested yet.
-        let is_same = |it: &&Stored<OwnEvent>| {
-            it.value.event.name == NO_RESPONSE && it.value.event.dimensions == dimensions
-        };
+        let is_same = |it: &&Stored<OwnEvent>| it.value.event.id() == id;
         for pending in stored.iter().filter(is_same) {
             changes.delete(pending);
         }
-        let id = EventId::derive(NO_RESPONSE, &dimensions);
         let event = match counts.get(&policy) {
             Some(count) => opening_event(&policy, count, now_ms),
-            None if find::is_event_open(store, id).await? => IncomingEvent {
-                status: Some(Status::Closed),
-                ..unanswered_event(&policy, now_ms)
-            },
+            None if find::is_event_open(store, id).await? => {
+                NO_RESPONSE.closed([&policy], "", now_ms)
+            }
             None => continue,
         };
         chain.truncate(CHAIN_MAX);
@@ -233,15 +228,6 @@ fn host_text(occurrence: &Occurrence) -> String {
     truncate_name(&text)
 }
 
-fn unanswered_event(policy: &str, now_ms: i64) -> IncomingEvent {
-    IncomingEvent::new_own_event(
-        NO_RESPONSE,
-        ESCALATION_KIND,
-        [(POLICY_DIMENSION, policy)],
-        now_ms,
-    )
-}
-
 fn opening_event(policy: &str, count: &PolicyCount, now_ms: i64) -> IncomingEvent {
     let most_severe = count.most_severe.first();
     let worst_text = most_severe.map_or("", |it| &it.text);
@@ -276,6 +262,6 @@ fn opening_event(policy: &str, count: &PolicyCount, now_ms: i64) -> IncomingEven
             ("worst".to_owned(), Value::List(named.collect())),
         ]
         .into(),
-        ..unanswered_event(policy, now_ms)
+        ..NO_RESPONSE.event([policy], now_ms)
     }
 }

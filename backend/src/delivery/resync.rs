@@ -5,7 +5,10 @@ use futures_util::future::{try_join, try_join3};
 use crate::{
     clock::Clock,
     delivery::{health, notice, notices::Notices},
-    domain::{Destination, EventId, Health, HealthState, IncomingEvent, RecordId},
+    domain::{
+        Destination, EventId, Health, HealthState, IncomingEvent, RecordId,
+        own_event::{DEAD_LETTERS_GROWING, DESTINATION_PAUSED, RECIPIENTS_REFUSED},
+    },
     ops::find,
     store::{EngineError, Lane, Store, Stored, engine::Range},
 };
@@ -71,15 +74,12 @@ impl Resync<'_> {
         self,
         destinations: impl Iterator<Item = &'b Destination>,
     ) -> Result<Vec<DestinationStatus>, EngineError> {
-        let now_ms = self.clock.now_ms();
         let reports = |destination: &Destination| {
-            let name = destination.name.as_str();
-            let reports = [
-                notice::resumed_event(name, now_ms),
-                notice::refused_recipients_event(name, &[], now_ms),
-                notice::no_dead_letters_event(name, now_ms),
-            ];
-            (destination.id, reports.map(|it| it.id()))
+            let reports = [DESTINATION_PAUSED, RECIPIENTS_REFUSED, DEAD_LETTERS_GROWING];
+            (
+                destination.id,
+                reports.map(|it| it.id([destination.name.as_str()])),
+            )
         };
         let read = |store: Store, (id, [pause, rejection, letters]): (_, [EventId; 3])| async move {
             let open = try_join3(

@@ -6,14 +6,12 @@ use super::{heartbeats::parse_schedule, hold::format_length};
 use crate::{
     domain::{
         CloseReason, Drill, DrillResult, DrillRun, Field, HistoryEntry, HoldKind, IncomingEvent,
-        Occurrence, ResponseState, Status, drill::DRILL,
+        Occurrence, ResponseState, Status, drill::DRILL, own_event::DRILL_FAILED,
     },
     limits::DRILL_LATE_MAX_MS,
 };
 
 /// The kind of the own events about failed runs.
-const KIND: &str = "drill";
-const FAILED: &str = "drill failed";
 const MARK: &str = "[DRILL]";
 const DEFAULT_SUMMARY: &str = "please acknowledge this test of the on-call route";
 const NO_RULE: &str = "no rule with a receiver matched";
@@ -170,8 +168,6 @@ fn held_by(occurrence: &Occurrence) -> Option<String> {
 impl Drill {
     /// Returns the event about failed runs, open or closed depending on the last run.
     pub fn failed_event(&self, run: Option<&DrillRun>, now_ms: i64) -> IncomingEvent {
-        let event =
-            IncomingEvent::new_own_event(FAILED, KIND, [("drill", self.name.as_str())], now_ms);
         let name = &self.name;
         let summary = match run.map(|it| (it.result, &*it.reason)) {
             Some((DrillResult::Missed, _)) => {
@@ -182,17 +178,9 @@ impl Drill {
                 format!("Drill {name} did not reach anyone: {reason}")
             }
             _ => {
-                return IncomingEvent {
-                    status: Some(Status::Closed),
-                    ..event
-                };
+                return DRILL_FAILED.closed([name.as_str()], "", now_ms);
             }
         };
-        IncomingEvent {
-            summary,
-            severity: Some(self.failed_severity),
-            status: Some(Status::Open),
-            ..event
-        }
+        DRILL_FAILED.opened([name.as_str()], self.failed_severity, summary, now_ms)
     }
 }

@@ -3,10 +3,10 @@
 mod kind;
 mod webhook;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use crate::{
-    domain::{Budget, Name, RecordId, TemplateLanguage, own_dimensions},
+    domain::{Budget, Name, RecordId, TemplateLanguage},
     limits::{FLAKY_FAILURES_MIN, FLAKY_FROM, HEALTH_ATTEMPTS_MAX, RECOVERED_AFTER},
 };
 
@@ -202,19 +202,6 @@ impl Health {
 
 /// Prefix of the last error of a destination paused by a user; the user's name follows.
 pub const PAUSED_BY: &str = "paused by ";
-
-/// Returns the name and dimensions of the event that is open while the destination is paused.
-pub fn pause_event(destination: &str) -> (&'static str, BTreeMap<String, String>) {
-    let dimensions = own_dimensions([("destination", destination)]);
-    ("destination paused", dimensions)
-}
-
-/// Returns the name and dimensions of the event that is open while the destination is failing
-/// persistently.
-pub fn failing_event(destination: &str) -> (&'static str, BTreeMap<String, String>) {
-    let dimensions = own_dimensions([("destination", destination)]);
-    ("destination failing", dimensions)
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthState {

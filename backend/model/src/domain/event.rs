@@ -171,7 +171,7 @@ pub struct OwnEvent {
     pub chain: Vec<RecordId>,
 }
 
-pub fn own_dimensions<'a>(
+pub(super) fn own_dimensions<'a>(
     about: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> BTreeMap<String, String> {
     let source = (SOURCE, OWN_SOURCE);

@@ -6,7 +6,8 @@ use crate::domain::{
     CauseMark, EventId, Flapping, HoldChange, IncomingEvent, LastNotified, Name, OccurrenceId,
     Pending, RecordId, Reports, Response, RevisionId, Rule, Severity, Status, ThreadOrigin,
     TraceContext, has_own_source,
-    response::{ESCALATION_KIND, POLICY_DIMENSION},
+    own_event::NO_RESPONSE,
+    response::POLICY_DIMENSION,
     value::{Fields, json_bytes},
 };
 
@@ -104,7 +105,7 @@ impl Occurrence {
     }
 
     pub fn is_unanswered_report(&self) -> bool {
-        has_own_source(&self.dimensions) && self.kind == ESCALATION_KIND
+        has_own_source(&self.dimensions) && self.kind == NO_RESPONSE.kind
     }
 
     /// Whether the event reports that no one responded by this policy. The policy then does not

@@ -7,9 +7,7 @@ use crate::{
     limits::RESPONSE_RECEIVERS_MAX,
 };
 
-/// The kind of the own events reporting that no one responded.
-pub const ESCALATION_KIND: &str = "escalation";
-/// The dimension of events of kind [`ESCALATION_KIND`] that names the policy.
+/// The dimension of events about unanswered responses that names the policy.
 pub const POLICY_DIMENSION: &str = "policy";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

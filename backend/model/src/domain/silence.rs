@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::{EventId, Name, Query, RecordId, own_dimensions};
+use crate::domain::{EventId, Name, Query, RecordId};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Silence {
@@ -123,12 +123,4 @@ impl Silence {
         let since_ms = self.progress.idle_since_ms?;
         Some(since_ms.saturating_add(self.expire_when_idle_ms?))
     }
-}
-
-/// Name and kind of the own events that report silences.
-pub const SILENCE_KIND: &str = "silence";
-
-pub fn own_event(silence: &Name) -> (&'static str, BTreeMap<String, String>) {
-    let dimensions = own_dimensions([("silence", silence.as_str())]);
-    (SILENCE_KIND, dimensions)
 }

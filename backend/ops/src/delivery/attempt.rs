@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bellwether_backend_base::config::DeliveryConfig;
+
 use crate::{
     clock::to_millis,
     domain::{
@@ -10,7 +12,6 @@ use crate::{
     send::AttemptReport,
     store::record::bytes::Key,
 };
-use bellwether_backend_base::config::DeliveryConfig;
 
 /// Time by which a lease outlasts its attempt, so that the attempt's outcome can still be recorded.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);

@@ -14,9 +14,9 @@ use crate::{
     decide::{Causes, PastDefinitions, Snapshot, Step, StepKind, Transition, notify},
     decision_context::{DecisionContext, new_id},
     domain::{
-        Destination, Health, HealthState, IncomingEvent, Name, RecordId, Severity, Status,
+        Destination, Health, HealthState, IncomingEvent, Name, RecordId, Severity,
         counter::{Subject, Tally},
-        destination::failing_event,
+        own_event::DESTINATION_FAILING,
     },
     error::Error,
     find,
@@ -154,7 +154,7 @@ impl FailingWatch {
             return Ok(severity);
         }
         let event = reported.unwrap_or_else(|| recovered_event(destination.name.as_str(), now_ms));
-        if severity.is_some() || find::is_event_open(&self.deciding.store, event.id()).await? {
+        if find::has_effect(&self.deciding.store, &event).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         Ok(severity)
@@ -191,32 +191,19 @@ fn failing_destination_event(
     } else {
         (Severity::Error, "")
     };
+    let summary = format!("destination {name} is failing; its messages are waiting");
     IncomingEvent {
-        summary: format!("destination {name} is failing; its messages are waiting"),
         body: format!(
             "{}\n{paged}Deliveries are retried; messages wait or become dead letters.",
             health.last_error
         ),
-        severity: Some(severity),
-        status: Some(Status::Open),
-        ..event_base(name.as_str(), now_ms)
+        ..DESTINATION_FAILING.opened([name.as_str()], severity, summary, now_ms)
     }
 }
 
 fn recovered_event(destination: &str, now_ms: i64) -> IncomingEvent {
-    IncomingEvent {
-        summary: format!("destination {destination} has recovered"),
-        status: Some(Status::Closed),
-        ..event_base(destination, now_ms)
-    }
-}
-
-fn event_base(destination: &str, now_ms: i64) -> IncomingEvent {
-    let (name, dimensions) = failing_event(destination);
-    IncomingEvent {
-        dimensions,
-        ..IncomingEvent::new_own_event(name, "destination-failing", [], now_ms)
-    }
+    let summary = format!("destination {destination} has recovered");
+    DESTINATION_FAILING.closed([destination], summary, now_ms)
 }
 
 fn is_used_for_paging(snapshot: &Snapshot, destination: &Name) -> bool {

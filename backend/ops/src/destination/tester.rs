@@ -6,6 +6,7 @@ mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bellwether_backend_base::config::DeliveryConfig;
 use tokio::{sync::oneshot, task::JoinSet};
 
 use crate::{
@@ -29,7 +30,6 @@ use crate::{
     store::{Changes, Lane, Store, audit},
     tag_scope::{TagScope, check_owner},
 };
-use bellwether_backend_base::config::DeliveryConfig;
 
 /// The dimension that sets the event of a test apart from a real one.
 const TEST_DIMENSION: &str = "test";

@@ -1,5 +1,6 @@
 //! Validation of drafts of drills.
 
+use bellwether_backend_model::calendar::Cron;
 use bellwether_proto::{cloud, v1};
 
 use crate::{
@@ -11,7 +12,6 @@ use crate::{
     validate::{Violations, check_length},
     wire::time,
 };
-use bellwether_backend_model::calendar::Cron;
 
 const NAME_CHARACTERS_MAX: usize = 100;
 const TEXT_CHARACTERS_MAX: usize = 200;

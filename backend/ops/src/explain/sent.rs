@@ -8,8 +8,8 @@ use super::{DigestEnd, SentDelivery};
 use crate::{
     delivery::WaitReason,
     domain::{
-        Attempt, CloseReason, Delivery, EventId, Health, HealthState, Name, Notified, Occurrence,
-        RecordId, destination::pause_event,
+        Attempt, CloseReason, Delivery, Health, HealthState, Name, Notified, Occurrence, RecordId,
+        own_event::DESTINATION_PAUSED,
     },
     error::Error,
     limits::ATTEMPTS_MAX,
@@ -146,8 +146,7 @@ impl PauseHistory {
             if pauses.spans.contains_key(name) {
                 continue;
             }
-            let (event, dimensions) = pause_event(name.as_str());
-            let event = EventId::derive(event, &dimensions);
+            let event = DESTINATION_PAUSED.id([name.as_str()]);
             let found = store
                 .page_by_index::<Occurrence>(
                     Index::OccurrenceByEvent,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use bellwether_backend_model::calendar::Span;
 use bellwether_proto::v1;
 
 use super::Heartbeats;
@@ -17,7 +18,6 @@ use crate::{
     scan,
     search::{Filter, IndexWalk, NEWEST_FIRST},
 };
-use bellwether_backend_model::calendar::Span;
 
 const DAYS: i64 = 7;
 const BATCH: usize = 500;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::{
-    domain::Rule,
+    domain::{Rule, Status},
     samples::{DISK_TRIGGER, rule, world::World},
 };
 

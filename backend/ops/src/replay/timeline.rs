@@ -6,13 +6,13 @@ use crate::{
     clock::to_millis,
     domain::{
         CloseReason, EventId, Field, HistoryEntry, IncomingEvent, Name, Occurrence, RecordId,
-        Severity, Status, has_own_source, response::ESCALATION_KIND, silence::SILENCE_KIND,
+        Severity, Status, has_own_source,
+        own_event::{LOOP_STOPPED, NO_RESPONSE, SILENCE},
     },
     edit::OccurrenceTarget,
     error::Error,
     lifecycle::{Assignment, StateChange},
     limits::{REPLAY_OCCURRENCES_MAX, REPLAY_REPEATS_MAX, REPLAY_STEPS_MAX, REPLAY_WARM_UP},
-    loop_guard::LOOP_KIND,
     scan,
     search::{Filter, IndexWalk, NEWEST_FIRST},
     store::Store,
@@ -126,7 +126,9 @@ impl Timeline {
 /// about a silence, a loop or an unanswered response.
 fn is_omitted(occurrence: &Occurrence) -> bool {
     let is_recreated = has_own_source(&occurrence.dimensions)
-        && [SILENCE_KIND, LOOP_KIND, ESCALATION_KIND].contains(&&*occurrence.kind);
+        && [SILENCE, LOOP_STOPPED, NO_RESPONSE]
+            .iter()
+            .any(|it| it.kind == occurrence.kind);
     is_recreated || occurrence.is_drill()
 }
 

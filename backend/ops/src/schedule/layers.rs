@@ -1,5 +1,6 @@
 //! Validation of the layers of a draft.
 
+use bellwether_backend_model::calendar;
 use bellwether_proto::v1;
 use jiff::civil::DateTime;
 
@@ -13,7 +14,6 @@ use crate::{
     limits::{LAYER_NAME_CHARACTERS_MAX, SCHEDULE_CONTACTS_MAX, SCHEDULE_SLOTS_MAX},
     refers::ReferenceChecker,
 };
-use bellwether_backend_model::calendar;
 
 pub(super) struct LayerChecker<'a, 'b> {
     pub(super) path: String,

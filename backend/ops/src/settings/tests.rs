@@ -1,5 +1,7 @@
 //! Settings from files, calls and other nodes.
 
+use bellwether_backend_base::config::ReportPublisher;
+
 use super::*;
 use crate::{
     clock::ManualClock,
@@ -9,7 +11,6 @@ use crate::{
     ruleset::Ruleset,
     samples,
 };
-use bellwether_backend_base::config::ReportPublisher;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

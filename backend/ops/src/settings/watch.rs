@@ -2,20 +2,20 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bellwether_backend_base::config::{Config, ReportPublisher};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::ignored_differences;
 use crate::{
     clock::Clock,
-    domain::{IncomingEvent, SettingDifference, Severity, Status},
+    domain::{IncomingEvent, SettingDifference, Severity, own_event::SETTINGS_DIFFER},
     error::{Error, log_failure},
     find,
     intake::Intake,
     ruleset::Ruleset,
     store::Store,
 };
-use bellwether_backend_base::config::{Config, ReportPublisher};
 
 const PAUSE: Duration = Duration::from_millis(250);
 /// Time until the next check after a failure.
@@ -107,7 +107,7 @@ impl SettingsWatch {
     async fn report(&self, differences: &[SettingDifference]) -> Result<(), Error> {
         let node = self.config.database.as_ref().map(|it| &*it.node_name);
         let event = settings_event(differences, node.unwrap_or_default(), self.clock.now_ms());
-        if !differences.is_empty() || find::is_event_open(&self.store, event.id()).await? {
+        if find::has_effect(&self.store, &event).await? {
             self.intake.submit_internal(event, Vec::new()).await?;
         }
         Ok(())
@@ -115,38 +115,22 @@ impl SettingsWatch {
 }
 
 fn settings_event(differences: &[SettingDifference], node: &str, now_ms: i64) -> IncomingEvent {
-    let differs = !differences.is_empty();
+    if differences.is_empty() {
+        let summary = format!("the settings file of {node} matches the stored settings");
+        return SETTINGS_DIFFER.closed([node], summary, now_ms);
+    }
     let keys: Vec<_> = differences.iter().map(|it| it.key).collect();
     let lines: Vec<_> = differences.iter().map(ToString::to_string).collect();
+    let summary = format!(
+        "the settings file of {node} is not applied: {}",
+        keys.join(", ")
+    );
     IncomingEvent {
-        summary: if differs {
-            format!(
-                "the settings file of {node} is not applied: {}",
-                keys.join(", ")
-            )
-        } else {
-            format!("the settings file of {node} matches the stored settings")
-        },
-        body: if differs {
-            format!(
-                "{}\nAll nodes use the stored values. Change the file and restart the node, or change \
-                 the stored values with `PUT /v1/settings` or `bellwether apply`.",
-                lines.join("\n")
-            )
-        } else {
-            String::new()
-        },
-        severity: differs.then_some(Severity::Warning),
-        status: Some(if differs {
-            Status::Open
-        } else {
-            Status::Closed
-        }),
-        ..IncomingEvent::new_own_event(
-            "settings differ",
-            "settings-differ",
-            [("node", node)],
-            now_ms,
-        )
+        body: format!(
+            "{}\nAll nodes use the stored values. Change the file and restart the node, or change \
+             the stored values with `PUT /v1/settings` or `bellwether apply`.",
+            lines.join("\n")
+        ),
+        ..SETTINGS_DIFFER.opened([node], Severity::Warning, summary, now_ms)
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     decide::{LoadedSilence, Snapshot},
     decision_context::DecisionContext,
     domain::{
-        IncomingEvent, Progress, Severity, Silence, SilenceState, Stage, Status, silence::own_event,
+        IncomingEvent, Progress, Severity, Silence, SilenceState, Stage, Status, own_event::SILENCE,
     },
     error::Error,
     find,
@@ -281,13 +281,11 @@ fn silence_event(
     status: Status,
     now_ms: i64,
 ) -> IncomingEvent {
-    let (name, dimensions) = own_event(&silence.name);
     IncomingEvent {
-        dimensions,
         summary: summary.chars().take(SUMMARY_CHARACTERS_MAX).collect(),
         body: format!("By {}. Why: {}", silence.author, silence.reason),
         severity,
         status: Some(status),
-        ..IncomingEvent::new_own_event(name, name, [], now_ms)
+        ..SILENCE.event([silence.name.as_str()], now_ms)
     }
 }

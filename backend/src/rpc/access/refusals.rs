@@ -13,7 +13,10 @@ use bellwether_process::listen::network_key;
 
 use crate::{
     clock::MINUTE_MS,
-    domain::{IncomingEvent, Severity},
+    domain::{
+        IncomingEvent, Severity,
+        own_event::{CLIENT_REFUSED, KEY_REFUSED},
+    },
     limits::{REFUSALS_REPORTED_FROM, REFUSED_SUBJECTS_MAX, REFUSED_SUBJECTS_REPORTED_MAX},
     metrics::Metrics,
 };
@@ -223,20 +226,15 @@ fn refusals_event(
         1 => "a minute".to_owned(),
         minutes => format!("{minutes} minutes"),
     };
-    let (of, whose) = match why {
-        RefusalReason::Key => ("address", "from"),
-        RefusalReason::Role | RefusalReason::Rate => ("client", "of"),
+    let (about, whose) = match why {
+        RefusalReason::Key => (KEY_REFUSED, "from"),
+        RefusalReason::Role | RefusalReason::Rate => (CLIENT_REFUSED, "of"),
     };
     let why_so = why.description();
     IncomingEvent {
         summary: format!("{count} calls {whose} {subject} were refused within {within}: {why_so}"),
         severity: Some(Severity::Warning),
-        ..IncomingEvent::new_own_event(
-            "key refused",
-            "key-refused",
-            [("why", why.as_str()), (of, subject)],
-            now_ms,
-        )
+        ..about.event([why.as_str(), subject], now_ms)
     }
 }
 

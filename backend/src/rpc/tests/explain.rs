@@ -6,7 +6,7 @@ use bellwether_proto::cloud::{Event, Events};
 
 use super::*;
 use crate::{
-    domain::{Delivery, Health, HealthState, IncomingEvent, Status, destination::pause_event},
+    domain::{Delivery, Health, HealthState, IncomingEvent, Status, own_event::DESTINATION_PAUSED},
     store::{Lane, Record as _},
 };
 
@@ -392,14 +392,10 @@ async fn ended_pause_is_still_explained() {
     changes.insert(&paused);
     world.store.apply(Lane::Admin, changes).await.unwrap();
     world.put(|_| {}).await;
-    let (name, dimensions) = pause_event(hook.name.as_str());
     let notice = async |status: Status| {
         let notice = IncomingEvent {
-            name: name.into(),
-            dimensions: dimensions.clone(),
             status: Some(status),
-            timestamp_ms: world.now_ms(),
-            ..samples::event("")
+            ..DESTINATION_PAUSED.event([hook.name.as_str()], world.now_ms())
         };
         let intake = &world.node().intake;
         intake.submit_internal(notice, Vec::new()).await.unwrap();
@@ -479,14 +475,6 @@ async fn more_informative_earlier_decision_is_shown() {
     assert_eq!((rule.basis, rule.decision_time), (EARLIER, Some(opened_ms)));
     assert_eq!(rule.triggers[0].matched, Some(true));
     assert_eq!(failed(&rule.gates), ["enabled"]);
-}
-
-#[test]
-fn pause_notice_matches_the_event_used_by_explain() {
-    let destination = samples::destination("hook");
-    let event = crate::delivery::notice::paused_event(destination.name.as_str(), "", 0);
-    let (name, dimensions) = pause_event(destination.name.as_str());
-    assert_eq!((event.name.as_str(), event.dimensions), (name, dimensions));
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 use bellwether_proto::v1;
 
 use super::*;
+use crate::domain::Status;
 use crate::{
     clock::Clock as _,
     contact::Contacts,

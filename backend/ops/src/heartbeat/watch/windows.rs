@@ -4,6 +4,7 @@
 //! For a day after a clock step, windows are extended by the step at both ends, so that a beat
 //! counts regardless of which time was right.
 
+use bellwether_backend_model::calendar::Span;
 use futures_util::future::try_join_all;
 
 use super::{HeartbeatChecks, WatchTime};
@@ -24,7 +25,6 @@ use crate::{
         record::{beat_prefix, bytes::Key},
     },
 };
-use bellwether_backend_model::calendar::Span;
 
 /// Maximum time back to search for the start of a window, in milliseconds.
 const BACK_MAX_MS: i64 = 40 * DAY_MS;
