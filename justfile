@@ -21,15 +21,15 @@ format:
 
 # Write the table of the console's keys into its documentation.
 keys:
-    BELLWETHER_UPDATE_KEYS=1 cargo test --package bellwether-tui --lib key_table
+    BELLWETHER_UPDATE_KEYS=1 cargo test key_table
 
 # Write the page of all settings from the annotated file.
 settings:
-    BELLWETHER_UPDATE_SETTINGS=1 cargo test --package bellwether-tests --test e2e settings_page
+    BELLWETHER_UPDATE_SETTINGS=1 cargo test --test e2e settings_page
 
 # Update the snapshots of all console screens; review the differences before you commit them.
 snapshots:
-    INSTA_UPDATE=always cargo test --package bellwether-tui --test console snapshots
+    INSTA_UPDATE=always cargo test --test console snapshots
 
 # Draw the screens of the demo, or of the service at ADDRESS, in three sizes, and a recording of 20 s, as SVG into docs/console/pictures. The recording acknowledges an event.
 pictures ADDRESS="" KEY_FILE="":
@@ -37,7 +37,7 @@ pictures ADDRESS="" KEY_FILE="":
 
 # Run the console's tour with the real program and write its screens into the document.
 tour:
-    BELLWETHER_UPDATE_TOUR=1 cargo test --package bellwether-tests --test e2e tour
+    BELLWETHER_UPDATE_TOUR=1 cargo test --test e2e tour
 
 # Run all checks that a change must pass.
 check:

@@ -17,7 +17,9 @@ pub mod server;
 #[cfg(test)]
 mod tests;
 
-pub use bellwether_backend_base::{Config, background, config, error, limits, scan, trace, wire};
+pub use bellwether_backend_base::{
+    Config, background, config, error, limits, scan, trace, validate, wire,
+};
 pub use bellwether_backend_engine::clock;
 pub use bellwether_backend_model::{
     calendar, decide, domain, lifecycle, matching, message, secret, template,

@@ -7,6 +7,7 @@ pub mod error;
 pub mod limits;
 pub mod scan;
 pub mod trace;
+pub mod validate;
 pub mod wire;
 
 pub use bellwether_backend_engine::clock;

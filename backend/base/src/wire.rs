@@ -70,11 +70,17 @@ mod tests {
         check! {
             AuditAction, audit_entry::Action: Created Updated Deleted Read Refused;
             CloseReason, occurrence::CloseReason: Sender Operator Aged Expired;
-            HoldKind, v1::HoldKind:
-                Suppressed Inhibition Silence ActiveTimes Delay AutoPause Group Flapping;
             Outcome, v1::Outcome: Delivered Rejected Unreachable Blocked Unknown;
             Role, v1::Role: Ingest Viewer Operator Editor Admin;
             SilenceState, silence::State: Scheduled Active Expired;
+        }
+        for kind in HoldKind::ALL {
+            let on_wire = v1::HoldKind::try_from(kind as i32).unwrap();
+            let name = format!(
+                "HOLD_KIND_{}",
+                kind.as_str().to_uppercase().replace([' ', '-'], "_")
+            );
+            assert_eq!(on_wire.as_str_name(), name);
         }
     }
 }

@@ -83,13 +83,12 @@ mod tag_scope;
 pub mod test_trigger;
 pub mod trigger;
 mod unanswered;
-mod validate;
 pub mod watch;
 
 #[cfg(test)]
 extern crate self as bellwether_backend_ops;
 
-use bellwether_backend_base::{error, limits, scan, trace, wire};
+use bellwether_backend_base::{error, limits, scan, trace, validate, wire};
 use bellwether_backend_engine::clock;
 use bellwether_backend_model::{decide, domain, lifecycle, matching, message, template};
 use bellwether_backend_send as send;

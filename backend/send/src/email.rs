@@ -17,7 +17,10 @@ use super::{
 };
 use crate::{
     config::parse_mailboxes,
-    domain::destination::{Email, MailPriority},
+    domain::{
+        TemplateLanguage,
+        destination::{Email, MailPriority},
+    },
     error::Violation,
     limits::{MAIL_ADDRESSES_MAX, MAIL_LIST_ID_CHARACTERS_MAX, SETTING_BYTES_MAX},
     message::Facts,
@@ -150,6 +153,10 @@ impl DestinationType for Email {
             ("subject".into(), &self.subject),
             ("body".into(), &self.body),
         ]
+    }
+
+    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
+        Vec::new()
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Mail {

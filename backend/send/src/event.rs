@@ -12,7 +12,7 @@ use super::{
     AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, outlets::AttemptResources,
 };
 use crate::{
-    domain::{IncomingEvent, Severity, Status, destination::EventTemplates},
+    domain::{IncomingEvent, Severity, Status, TemplateLanguage, destination::EventTemplates},
     error::Violation,
     message::{Facts, domain_json},
 };
@@ -67,6 +67,10 @@ impl DestinationType for EventTemplates {
             ("typeTemplate".into(), &self.type_template),
             ("summaryTemplate".into(), &self.summary_template),
         ]
+    }
+
+    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
+        Vec::new()
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> IncomingEvent {

@@ -139,11 +139,10 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Returns the addresses that the secret of a field is sent to, by field. Empty if the
-    /// service's settings determine them, or if the secret is itself the address.
-    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
-        Vec::new()
-    }
+    /// Returns the addresses that the secret of a field is sent to, by field, so that an edit of an
+    /// address does not send a stored secret there. Empty if the service's settings determine them,
+    /// or if the secret is itself the address.
+    fn receivers(&self, secret: &str, language: TemplateLanguage) -> Vec<(&'static str, String)>;
 
     /// Builds the message. A template that fails is replaced by the default text, and `facts`
     /// records the reason.

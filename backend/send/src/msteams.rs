@@ -10,7 +10,7 @@ use super::{
     AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, outlets::AttemptResources,
 };
 use crate::{
-    domain::{Secret, destination::MsTeams},
+    domain::{Secret, TemplateLanguage, destination::MsTeams},
     error::Violation,
     message::Facts,
 };
@@ -41,6 +41,10 @@ impl DestinationType for MsTeams {
 
     fn check(&self, checks: &mut SettingsChecker<'_>) {
         checks.check_url("url", self.url.reveal());
+    }
+
+    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
+        Vec::new()
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Value {

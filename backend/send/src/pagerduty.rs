@@ -12,7 +12,7 @@ use super::{
     AttemptContext, AttemptOutcome, DestinationType, SettingsChecker, outlets::AttemptResources,
 };
 use crate::{
-    domain::{Secret, destination::PagerDuty},
+    domain::{Secret, TemplateLanguage, destination::PagerDuty},
     error::Violation,
     message::Facts,
 };
@@ -70,6 +70,10 @@ impl DestinationType for PagerDuty {
             ("links".into(), &self.links),
             ("images".into(), &self.images),
         ]
+    }
+
+    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
+        Vec::new()
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Value {

@@ -15,7 +15,7 @@ use super::{
     outlets::AttemptResources,
 };
 use crate::{
-    domain::{Secret, destination::Slack},
+    domain::{Secret, TemplateLanguage, destination::Slack},
     error::Violation,
     message::Facts,
 };
@@ -67,6 +67,10 @@ impl DestinationType for Slack {
 
     fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
         vec![("blocks".into(), &self.blocks)]
+    }
+
+    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
+        Vec::new()
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Value {

@@ -5,8 +5,6 @@ use http::{Extensions, HeaderValue};
 use super::methods::Audit;
 use crate::{domain::Name, ops::subject::changed_resource};
 
-pub(super) use crate::ops::subject::{for_resource, mutation_response};
-
 /// Logs a call, with the method and the subject in its response. A call without a subject is logged
 /// as well.
 pub(super) fn log_call(

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use bellwether_proto::v1::{self, client_service_server::ClientService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access, audit, convert::time::timestamp};
+use super::{access, convert::time::timestamp};
 use crate::ops::{
     client::{ClientDraft, Clients, Keys, wire::edit},
     from_domain::FromDomain,
     page::PageRequest,
+    subject,
 };
 
 #[derive(Debug)]
@@ -33,7 +34,7 @@ impl ClientService for ClientApi {
             client: Some(v1::Client::from_domain(client)),
             key: key.reveal().to_owned(),
         };
-        Ok(audit::for_resource(draft.name, answer))
+        Ok(subject::for_resource(draft.name, answer))
     }
 
     async fn list_clients(
@@ -61,7 +62,7 @@ impl ClientService for ClientApi {
         let client = self.clients.update(&name, &edit).await?;
         self.keys.catch_up_on_all_nodes().await?;
         let client = Some(v1::Client::from_domain(client));
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             name,
             v1::UpdateClientResponse { client },
         ))
@@ -79,7 +80,7 @@ impl ClientService for ClientApi {
             client: Some(v1::Client::from_domain(client)),
             key: key.reveal().to_owned(),
         };
-        Ok(audit::for_resource(request.name, answer))
+        Ok(subject::for_resource(request.name, answer))
     }
 
     async fn revoke_client(
@@ -89,7 +90,7 @@ impl ClientService for ClientApi {
         let name = request.into_inner().name;
         self.clients.revoke(&name).await?;
         self.keys.catch_up_on_all_nodes().await?;
-        Ok(audit::for_resource(name, v1::RevokeClientResponse {}))
+        Ok(subject::for_resource(name, v1::RevokeClientResponse {}))
     }
 
     async fn get_caller(

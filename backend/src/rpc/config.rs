@@ -7,10 +7,13 @@ use bellwether_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access::caller, audit, convert::to_i32};
+use super::{access::caller, convert::to_i32};
 use crate::{
     error::{Error, Violation},
-    ops::config::{Action, Change, Configuration, Document, Impacts},
+    ops::{
+        config::{Action, Change, Configuration, Document, Impacts},
+        subject,
+    },
 };
 
 #[derive(Debug)]
@@ -41,7 +44,7 @@ impl ConfigService for ConfigApi {
                 .collect(),
         };
         let summary = format!("{count} resources");
-        Ok(audit::mutation_response(
+        Ok(subject::mutation_response(
             shown || count == 0,
             summary,
             answer,

@@ -6,7 +6,7 @@ use bellwether_proto::v1::{self, contact_service_server::ContactService};
 use futures_util::future::join_all;
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{audit, convert::delivery::test_response};
+use super::convert::delivery::test_response;
 use crate::{
     domain::{Contact, ContactMethod, Name, PagedContact, RecordId, TemplateLanguage},
     ops::{
@@ -14,6 +14,7 @@ use crate::{
         destination::{Test, TestSubject, TestTarget, Tester},
         link::SignedLinks,
         serve::serve,
+        subject,
     },
 };
 
@@ -106,7 +107,7 @@ impl ContactService for ContactApi {
         let name = request.into_inner().name;
         let contact = self.contacts.issue_feed(&name).await?;
         let url = self.feed_url(&contact);
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             name,
             v1::GetContactFeedResponse { url },
         ))
@@ -119,7 +120,7 @@ impl ContactService for ContactApi {
         let name = request.into_inner().name;
         let contact = self.contacts.rotate_feed(&name).await?;
         let url = self.feed_url(&contact);
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             name,
             v1::RotateContactFeedResponse { url },
         ))

@@ -3,16 +3,14 @@
 use bellwether_proto::v1::{self, delivery_service_server::DeliveryService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{
-    audit,
-    convert::{bulk, delivery as convert, json, obligation},
-};
+use super::convert::{bulk, delivery as convert, json, obligation};
 use crate::{
     domain::{Attempt, Delivery},
     error::Error,
     ops::{
         delivery::{BulkAction, Deliveries, Selection, render_shadow_message},
         rule::Installation,
+        subject,
     },
 };
 
@@ -115,7 +113,7 @@ impl DeliveryService for DeliveryApi {
         let id = convert::id(&request.into_inner().id)?;
         let delivery = self.deliveries.retry(id).await?;
         let delivery = Some(self.delivery_view(delivery, Vec::new()).await?);
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             id,
             v1::RetryDeliveryResponse { delivery },
         ))
@@ -128,7 +126,7 @@ impl DeliveryService for DeliveryApi {
         let id = convert::id(&request.into_inner().id)?;
         let delivery = self.deliveries.cancel(id).await?;
         let delivery = Some(self.delivery_view(delivery, Vec::new()).await?);
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             id,
             v1::CancelDeliveryResponse { delivery },
         ))
@@ -147,7 +145,7 @@ impl DeliveryService for DeliveryApi {
         let tally = retried.await?;
         let count = tally.count;
         let answer = bulk::retry_response(tally, warnings);
-        Ok(audit::mutation_response(request.dry_run, count, answer))
+        Ok(subject::mutation_response(request.dry_run, count, answer))
     }
 
     async fn cancel_deliveries(
@@ -162,7 +160,7 @@ impl DeliveryService for DeliveryApi {
             .bulk(BulkAction::Cancel, selection, request.dry_run);
         let tally = cancelled.await?;
         let count = tally.count;
-        Ok(audit::mutation_response(
+        Ok(subject::mutation_response(
             request.dry_run,
             count,
             bulk::cancel_response(tally, warnings),

@@ -5,7 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use bellwether_proto::v1::{self, destination_service_server::DestinationService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access, audit, convert::delivery as convert};
+use super::{access, convert::delivery as convert};
 use crate::{
     domain::{Destination, TemplateLanguage},
     error::Error,
@@ -15,6 +15,7 @@ use crate::{
         route,
         ruleset::Ruleset,
         serve::serve,
+        subject,
     },
 };
 
@@ -157,7 +158,7 @@ impl DestinationService for DestinationApi {
         let answer = v1::PauseDestinationResponse {
             destination: Some(view),
         };
-        Ok(audit::for_resource(name, answer))
+        Ok(subject::for_resource(name, answer))
     }
 
     async fn resume_destination(
@@ -169,7 +170,7 @@ impl DestinationService for DestinationApi {
         let answer = v1::ResumeDestinationResponse {
             destination: Some(view),
         };
-        Ok(audit::for_resource(name, answer))
+        Ok(subject::for_resource(name, answer))
     }
 
     async fn test_destination(

@@ -3,11 +3,12 @@
 use bellwether_proto::v1::{self, group_service_server::GroupService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access, audit, convert::group as convert};
+use super::{access, convert::group as convert};
 use crate::ops::{
     decision_context::DecisionContext,
     group::list::{get_group, list_groups, set_group_status},
     intake::Intake,
+    subject,
 };
 
 #[derive(Debug)]
@@ -55,6 +56,6 @@ impl GroupService for GroupApi {
         let answer = v1::SetGroupStatusResponse {
             changed_count: Some(super::convert::to_i32(changed)),
         };
-        Ok(audit::for_resource(request.id, answer))
+        Ok(subject::for_resource(request.id, answer))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_proto::v1::{self, heartbeat_service_server::HeartbeatService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access, audit};
+use super::access;
 use crate::{
     ops::{
         heartbeat::{
@@ -13,6 +13,7 @@ use crate::{
         },
         page::PageRequest,
         serve::serve,
+        subject,
     },
     wire::{
         time::{duration_from_ms, timestamp},
@@ -64,7 +65,7 @@ impl HeartbeatService for HeartbeatApi {
         self.expectations
             .delete(&request.name, &request.key)
             .await?;
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             request.name,
             v1::ForgetExpectationResponse {},
         ))
@@ -88,7 +89,7 @@ impl HeartbeatService for HeartbeatApi {
         let key = key.reveal().to_owned();
         let path = format!("/v1/data-receiver/heartbeats/{key}");
         let answer = v1::RotateHeartbeatKeyResponse { key, path };
-        Ok(audit::for_resource(name, answer))
+        Ok(subject::for_resource(name, answer))
     }
 
     async fn beat(

@@ -3,8 +3,8 @@
 use bellwether_proto::v1::{self, pending_service_server::PendingService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{audit, convert::pending as convert};
-use crate::ops::{decision_context::DecisionContext, intake::Intake, pending};
+use super::convert::pending as convert;
+use crate::ops::{decision_context::DecisionContext, intake::Intake, pending, subject};
 
 #[derive(Debug)]
 pub struct PendingApi {
@@ -39,6 +39,6 @@ impl PendingService for PendingApi {
             delivery_ids: sent.iter().map(ToString::to_string).collect(),
         };
         let named = format!("{} of {}", request.rule_name, request.event_id);
-        Ok(audit::for_resource(named, answer))
+        Ok(subject::for_resource(named, answer))
     }
 }

@@ -3,13 +3,13 @@
 use bellwether_proto::v1::{self, response_service_server::ResponseService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::audit;
 use crate::{
     domain::{EventId, ResponseState},
     error::Error,
     ops::{
         page::PageRequest,
         response::{ResponseFilter, Responses},
+        subject,
     },
 };
 
@@ -90,7 +90,7 @@ impl ResponseService for ResponseApi {
             }
         };
         let response = Some(self.responses.escalate(&id, seen).await?);
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             id,
             v1::EscalateResponseResponse { response },
         ))

@@ -3,16 +3,14 @@
 use bellwether_proto::v1::{self, schedule_service_server::ScheduleService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{
-    audit,
-    convert::time::{timestamp, to_millis},
-};
+use super::convert::time::{timestamp, to_millis};
 use crate::{
     domain::Schedule,
     ops::{
         link::SignedLinks,
         schedule::{Schedules, ShownShift},
         serve::serve,
+        subject,
     },
 };
 
@@ -88,7 +86,7 @@ impl ScheduleService for ScheduleApi {
         let name = request.into_inner().name;
         let schedule = self.schedules.issue_feed(&name).await?;
         let url = self.feed_url(&schedule);
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             name,
             v1::GetScheduleFeedResponse { url },
         ))
@@ -101,7 +99,7 @@ impl ScheduleService for ScheduleApi {
         let name = request.into_inner().name;
         let schedule = self.schedules.rotate_feed(&name).await?;
         let url = self.feed_url(&schedule);
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             name,
             v1::RotateScheduleFeedResponse { url },
         ))
@@ -135,7 +133,7 @@ impl ScheduleService for ScheduleApi {
             .create_override(&request.name, &draft)
             .await?;
         let r#override = Some(made);
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             request.name,
             v1::CreateOverrideResponse { r#override },
         ))
@@ -149,7 +147,7 @@ impl ScheduleService for ScheduleApi {
         self.schedules
             .delete_override(&request.name, &request.id)
             .await?;
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             request.name,
             v1::DeleteOverrideResponse {},
         ))

@@ -3,10 +3,12 @@
 use bellwether_proto::v1::{self, settings_service_server::SettingsService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::audit;
 use crate::{
-    domain::Settings, error::Error, limits::STORE_NODES_FOLLOW_TIME_MAX,
-    ops::settings::InstallationSettings, store::Store,
+    domain::Settings,
+    error::Error,
+    limits::STORE_NODES_FOLLOW_TIME_MAX,
+    ops::{settings::InstallationSettings, subject},
+    store::Store,
 };
 
 #[derive(Debug)]
@@ -49,7 +51,7 @@ impl SettingsService for SettingsApi {
         }
         let settings = Some(stored.view);
         let answer = v1::UpdateSettingsResponse { settings };
-        Ok(audit::mutation_response(tried, Settings::NAME, answer))
+        Ok(subject::mutation_response(tried, Settings::NAME, answer))
     }
 
     async fn set_quiet(
@@ -60,6 +62,6 @@ impl SettingsService for SettingsApi {
         self.wait_until_followed().await?;
         let settings = Some(settings);
         let answer = v1::SetQuietResponse { settings };
-        Ok(audit::mutation_response(false, Settings::NAME, answer))
+        Ok(subject::mutation_response(false, Settings::NAME, answer))
     }
 }

@@ -3,10 +3,13 @@
 use bellwether_proto::v1::{self, silence_service_server::SilenceService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access, audit, convert::to_i32};
-use crate::ops::silence::{
-    SilenceOperations,
-    wire::{self as convert, draft_from_wire},
+use super::{access, convert::to_i32};
+use crate::ops::{
+    silence::{
+        SilenceOperations,
+        wire::{self as convert, draft_from_wire},
+    },
+    subject,
 };
 
 #[derive(Debug)]
@@ -30,7 +33,7 @@ impl SilenceService for SilenceApi {
             warnings: view.warnings.clone(),
             silence: Some(view.into()),
         };
-        Ok(audit::mutation_response(tried, name, answer))
+        Ok(subject::mutation_response(tried, name, answer))
     }
 
     async fn list_silences(
@@ -70,7 +73,7 @@ impl SilenceService for SilenceApi {
             warnings: view.warnings.clone(),
             silence: Some(view.into()),
         };
-        Ok(audit::mutation_response(tried, name, answer))
+        Ok(subject::mutation_response(tried, name, answer))
     }
 
     async fn delete_silence(
@@ -79,7 +82,7 @@ impl SilenceService for SilenceApi {
     ) -> Result<Response<v1::DeleteSilenceResponse>, Status> {
         let request = request.into_inner();
         self.silences.delete(&request.name, &request.etag).await?;
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             request.name,
             v1::DeleteSilenceResponse {},
         ))
@@ -104,7 +107,7 @@ impl SilenceService for SilenceApi {
         let extension = convert::extension(&request)?;
         let extended = self.silences.extend(&request.name, extension, &editor);
         let silence = Some(extended.await?.into());
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             request.name,
             v1::ExtendSilenceResponse { silence },
         ))
@@ -117,7 +120,7 @@ impl SilenceService for SilenceApi {
         let editor = access::caller(&request)?.name;
         let name = request.into_inner().name;
         let silence = Some(self.silences.expire(&name, &editor).await?.into());
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             name,
             v1::ExpireSilenceResponse { silence },
         ))
@@ -131,7 +134,7 @@ impl SilenceService for SilenceApi {
         let request = request.into_inner();
         let commented = self.silences.comment(&request.name, &request.text, &editor);
         let silence = Some(commented.await?.into());
-        Ok(audit::for_resource(
+        Ok(subject::for_resource(
             request.name,
             v1::CommentSilenceResponse { silence },
         ))

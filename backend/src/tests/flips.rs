@@ -8,7 +8,10 @@ use rand::{SeedableRng, rngs::StdRng};
 use super::ground::Ground;
 use crate::{
     clock::ManualClock,
-    domain::{Calendar, Delivery, DeliveryState, Destination, Heartbeat, Occurrence},
+    domain::{
+        AnyResource, Calendar, Delivery, DeliveryState, Destination, Heartbeat, Occurrence,
+        any_resource::each_resource,
+    },
     error::Error,
     ops::{delivery::Deliveries, destination::Destinations, find, rule::Rules},
     samples::all,
@@ -65,9 +68,9 @@ async fn filled_disk() -> Ground {
     }
     changes.insert(&samples::inhibition("dead host"));
     changes.insert(&samples::mapping("statuspage"));
-    changes.insert(&samples::view("databases"));
-    changes.insert(&samples::enrichment("hosts"));
-    changes.insert(&samples::drill("weekly page"));
+    for resource in samples::plain_resources() {
+        insert_resource(&mut changes, &resource);
+    }
     changes.insert(&samples::settings());
     add_heartbeats(&mut changes);
     add_on_call(&mut changes);
@@ -112,6 +115,17 @@ async fn filled_disk() -> Ground {
     keep_occurrences(&store).await;
     ground
 }
+
+macro_rules! insert_resources {
+    ($($number:literal $word:ident $kind:ident($type:ident) $more:tt)+) => {
+        fn insert_resource(changes: &mut Changes, resource: &AnyResource) {
+            match resource {
+                $(AnyResource::$kind(it) => changes.insert(it),)+
+            }
+        }
+    };
+}
+each_resource!(insert_resources);
 
 async fn keep_occurrences(store: &Store) {
     for number in 1..=RECORDS {

@@ -15,12 +15,12 @@ use std::{
 };
 
 use crate::domain::{
-    Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings, DeliveryState,
-    Destination, DestinationKind, Dialect, EnrichmentTable, Handshake, IntakeMapping, KeyScope,
-    Literal, MappedEvent, MappedResponse, MappedSeverity, MappedThread, Name, Notified,
-    PreviousKey, Query, Rates, Receipt, RecordId, Refusal, RevisedResource, Revision, Role, Rule,
-    SavedView, Secret, Settings, Severity, SharedSettings, SignatureScheme, SortField,
-    TemplateLanguage, Trigger, WebhookSignature,
+    AnyResource, Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings,
+    DeliveryState, Destination, DestinationKind, Dialect, EnrichmentTable, Handshake,
+    IntakeMapping, KeyScope, Literal, MappedEvent, MappedResponse, MappedSeverity, MappedThread,
+    Name, Notified, PreviousKey, Query, Rates, Receipt, RecordId, Refusal, RevisedResource,
+    Revision, Role, Rule, SavedView, Secret, Settings, Severity, SharedSettings, SignatureScheme,
+    SortField, TemplateLanguage, Trigger, WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
         Auth, Email, EventTemplates, Expect, FollowUp, Header, HeaderValue, Keep, MailPriority,
@@ -161,7 +161,8 @@ pub fn judging_webhook() -> Destination {
     destination
 }
 
-/// Returns one destination of each kind, with a secret if the kind has one.
+/// Returns a destination of each type of the first layout, with a secret if it has one. Stored
+/// folders contain exactly these, so the list never changes.
 pub fn destinations() -> Vec<Destination> {
     let secret = |text: &str| Secret::new(text);
     let header = |name: &str, value| Header {
@@ -255,8 +256,8 @@ pub fn mail_destination() -> Destination {
     }
 }
 
-/// Returns destinations with Jinja templates, and with the fields that later versions added to
-/// their types.
+/// Returns destinations with Jinja templates, with the fields that later versions added to their
+/// types, and of types that later versions added.
 pub fn worded_destinations() -> Vec<Destination> {
     let slack = Slack {
         channel: "#ops".into(),
@@ -445,6 +446,15 @@ pub fn settings_with_templates() -> Settings {
 }
 
 /// Returns a view with every field set.
+/// Returns a resource of each plain kind, which needs no other sample.
+pub fn plain_resources() -> Vec<AnyResource> {
+    vec![
+        AnyResource::View(view("databases")),
+        AnyResource::Enrichment(enrichment("hosts")),
+        AnyResource::Drill(drill("weekly page")),
+    ]
+}
+
 pub fn view(called: &str) -> SavedView {
     SavedView {
         id: id(70),

@@ -302,6 +302,29 @@ fn target_address(destination: &Object) -> &str {
     }
 }
 
+/// Returns the field of the form with the address of the receiver; empty if none.
+pub(crate) fn address_field(kind: &str) -> &'static str {
+    match kind {
+        "webhook" => "type.webhook.url",
+        "msteams" => "type.msteams.url",
+        "servicenow" => "type.servicenow.instanceUrl",
+        "slack" => "type.slack.channel",
+        _ => "",
+    }
+}
+
+/// Returns the field or section of the form with the credentials; empty if none.
+pub(crate) fn credential_field(kind: &str) -> &'static str {
+    match kind {
+        "webhook" => "#sign",
+        "msteams" => "type.msteams.url",
+        "servicenow" => "type.servicenow.clientSecret",
+        "slack" => "type.slack.token",
+        "pagerduty" => "type.pagerduty.routingKey",
+        _ => "",
+    }
+}
+
 fn write_rejections(into: &mut Document, around: &dyn RenderContext, destination: &Object) {
     let refused = destination.value_at("health.refusedRecipients");
     let refused = refused.and_then(Value::as_array).into_iter().flatten();

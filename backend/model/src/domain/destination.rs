@@ -10,10 +10,7 @@ use crate::{
     limits::{FLAKY_FAILURES_MIN, FLAKY_FROM, HEALTH_ATTEMPTS_MAX, RECOVERED_AFTER},
 };
 
-pub use kind::{
-    DestinationKind, Email, EventTemplates, Header, HeaderValue, MailPriority, MsTeams, PagerDuty,
-    SecretLocation, ServiceNow, Slack, Webhook,
-};
+pub use kind::*;
 pub use webhook::{Auth, Expect, FollowUp, Keep, KeptValue, KeptValues, ValueMap, WebhookMethod};
 
 #[derive(Debug, Clone, PartialEq)]

@@ -5,10 +5,10 @@ use bellwether_proto::v1::{self, audit_entry::Action, audit_state::Resource};
 use super::AuditFilter;
 use crate::{
     domain::{AnyResource, AuditAction, AuditEntry, any_resource::each_resource},
-    error::{Error, Violation},
+    error::Error,
     from_domain::FromDomain,
-    limits::RULE_NAMES_MAX,
     page::PageRequest,
+    validate::Violations,
     wire::time,
 };
 
@@ -16,37 +16,22 @@ pub fn list(
     request: v1::ListAuditEntriesRequest,
     is_admin: bool,
 ) -> Result<(AuditFilter, PageRequest), Error> {
-    let mut violations = Vec::new();
-    let lists = [
-        ("clientNames", request.client_names.len()),
-        ("kinds", request.kinds.len()),
-        ("names", request.names.len()),
-        ("actions", request.actions.len()),
-    ];
-    for (field, count) in lists
-        .into_iter()
-        .filter(|(_, count)| *count > RULE_NAMES_MAX)
-    {
-        let message = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
-        violations.push(Violation::new(field, message));
-    }
-    let mut actions = Vec::new();
-    for (at, wire) in request.actions.iter().enumerate() {
-        match Action::try_from(*wire) {
-            Ok(Action::Created) => actions.push(AuditAction::Created),
-            Ok(Action::Updated) => actions.push(AuditAction::Updated),
-            Ok(Action::Deleted) => actions.push(AuditAction::Deleted),
-            Ok(Action::Read) => actions.push(AuditAction::Read),
-            Ok(Action::Refused) => actions.push(AuditAction::Refused),
-            Ok(Action::Unspecified) | Err(_) => violations.push(Violation::new(
-                format!("actions[{at}]"),
-                "is not one of CREATED, UPDATED, DELETED, READ and REFUSED",
-            )),
-        }
-    }
-    if !violations.is_empty() {
-        return Err(Error::Invalid(violations));
-    }
+    let mut violations = Violations::default();
+    violations.check_entries("clientNames", request.client_names.len());
+    violations.check_entries("kinds", request.kinds.len());
+    violations.check_entries("names", request.names.len());
+    violations.check_entries("actions", request.actions.len());
+    let action = |action| match action {
+        Action::Created => Some(AuditAction::Created),
+        Action::Updated => Some(AuditAction::Updated),
+        Action::Deleted => Some(AuditAction::Deleted),
+        Action::Read => Some(AuditAction::Read),
+        Action::Refused => Some(AuditAction::Refused),
+        Action::Unspecified => None,
+    };
+    let expected = "CREATED, UPDATED, DELETED, READ and REFUSED";
+    let actions = violations.convert_each("actions", &request.actions, expected, action);
+    violations.finish()?;
     let filter = AuditFilter {
         clients: request.client_names,
         kinds: request.kinds,

@@ -14,6 +14,7 @@ use crate::{
     from_domain::FromDomain,
     page::PageRequest,
     resource::Filter,
+    validate::Violations,
     wire::{
         event, query,
         time::{self, timestamp},
@@ -72,26 +73,17 @@ pub fn draft_from_wire(wire: v1::Silence, editor: Name) -> SilenceDraft {
 
 pub fn list(wire: v1::ListSilencesRequest) -> Result<(SilenceFilter, PageRequest), Error> {
     use v1::silence::State;
-    let mut violations = Vec::new();
-    let mut states = Vec::new();
-    for (at, state) in wire.states.iter().enumerate() {
-        match State::try_from(*state) {
-            Ok(State::Scheduled) => states.push(SilenceState::Scheduled),
-            Ok(State::Active) => states.push(SilenceState::Active),
-            Ok(State::Expired) => states.push(SilenceState::Expired),
-            _ => violations.push(Violation::new(
-                format!("states[{at}]"),
-                "is not one of SCHEDULED, ACTIVE and EXPIRED",
-            )),
-        }
-    }
-    let event = EventId::parse(&wire.event_id);
-    if event.is_none() && !wire.event_id.is_empty() {
-        violations.push(Violation::new("eventId", NO_EVENT_ID));
-    }
-    if !violations.is_empty() {
-        return Err(Error::Invalid(violations));
-    }
+    let mut violations = Violations::default();
+    let state = |state| match state {
+        State::Scheduled => Some(SilenceState::Scheduled),
+        State::Active => Some(SilenceState::Active),
+        State::Expired => Some(SilenceState::Expired),
+        State::Unspecified => None,
+    };
+    let expected = "SCHEDULED, ACTIVE and EXPIRED";
+    let states = violations.convert_each("states", &wire.states, expected, state);
+    let event = violations.optional_event("eventId", &wire.event_id);
+    violations.finish()?;
     let shown = states.iter().map(|state| format!("{state:?}"));
     let named = Filter {
         names: wire.names,

@@ -10,9 +10,10 @@ use super::{
 };
 use crate::{
     domain::RecordId,
-    error::{Error, Violation},
+    error::Error,
     limits::{BULK_DEFAULT, BULK_MAX, ITEMS_PER_REQUEST_MAX, PAGE_SIZE_MAX},
     ops::delivery::{BulkTally, Selection, SkipReason},
+    validate::Violations,
 };
 
 pub fn parse_selection(
@@ -20,30 +21,29 @@ pub fn parse_selection(
     wire: Option<v1::DeliveryFilter>,
     (limit, token): (i32, String),
 ) -> Result<Selection, Error> {
-    let mut violations = Vec::new();
-    let mut refuse = |field: &str, message: String| violations.push(Violation::new(field, message));
+    let mut violations = Violations::default();
     let mut parsed = Vec::with_capacity(ids.len());
     if ids.len() > ITEMS_PER_REQUEST_MAX {
         let message = format!(
             "has {} entries; the limit is {ITEMS_PER_REQUEST_MAX}: select by a `filter`",
             ids.len()
         );
-        refuse("ids", message);
+        violations.add("ids", message);
     } else {
         for (at, text) in ids.iter().enumerate() {
             match RecordId::parse(text) {
                 Some(id) => parsed.push(id),
-                None => refuse(&format!("ids[{at}]"), NO_DELIVERY_ID.into()),
+                None => violations.add(format!("ids[{at}]"), NO_DELIVERY_ID),
             }
         }
     }
     match (ids, &wire) {
-        ([], None) => refuse("ids", "is required: deliveries, or a `filter`".into()),
-        ([_, ..], Some(_)) => refuse("filter", "is not allowed with `ids`".into()),
+        ([], None) => violations.add("ids", "is required: deliveries, or a `filter`"),
+        ([_, ..], Some(_)) => violations.add("filter", "is not allowed with `ids`"),
         ([_, ..], None) if !token.is_empty() => {
-            refuse(
+            violations.add(
                 "pageToken",
-                "is allowed only with a `filter`; `ids` are processed in one call".into(),
+                "is allowed only with a `filter`; `ids` are processed in one call",
             );
         }
         _ => {}
@@ -54,14 +54,12 @@ pub fn parse_selection(
         Err(_) => {
             let message =
                 format!("is negative; use 1 to {BULK_MAX}, or omit it for {BULK_DEFAULT}");
-            refuse("limit", message);
+            violations.add("limit", message);
             BULK_DEFAULT
         }
     };
     let filter = wire.map(|wire| filter("filter.", wire, &mut violations));
-    if !violations.is_empty() {
-        return Err(Error::Invalid(violations));
-    }
+    violations.finish()?;
     Ok(match filter {
         None => Selection::Ids(parsed),
         Some(filter) => Selection::Matching {

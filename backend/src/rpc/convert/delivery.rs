@@ -15,13 +15,13 @@ use crate::{
         destination::KeptValue,
     },
     error::{Error, Violation},
-    limits::RULE_NAMES_MAX,
     ops::{
         delivery::{DeliveryTally, Filter, WaitReason},
         destination::{CompletedTest, RenderedTest, SentTest, TestSubject},
         intake::check::check,
         page::PageRequest,
     },
+    validate::Violations,
 };
 
 pub(super) use crate::domain::NO_EVENT_ID;
@@ -251,11 +251,9 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
         folded_into: request.folded_into,
         filter: String::new(),
     };
-    let mut violations = Vec::new();
+    let mut violations = Violations::default();
     let filter = filter("", wire, &mut violations);
-    if !violations.is_empty() {
-        return Err(Error::Invalid(violations));
-    }
+    violations.finish()?;
     Ok((
         filter,
         PageRequest::new(request.page_size, request.page_token),
@@ -263,46 +261,28 @@ pub fn list(request: v1::ListDeliveriesRequest) -> Result<(Filter, PageRequest),
 }
 
 /// Converts a filter without its text. Violations are added with `prefix` before the fields.
-pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Vec<Violation>) -> Filter {
-    let mut refuse = |field: &str, message: String| {
-        violations.push(Violation::new(format!("{prefix}{field}"), message));
+pub fn filter(prefix: &str, wire: v1::DeliveryFilter, violations: &mut Violations) -> Filter {
+    use v1::delivery::State;
+    let path = |field: &str| format!("{prefix}{field}");
+    let expected = "PENDING, LEASED, RETRY, DELIVERED, DEAD, CANCELLED, FOLDED, SHADOWED";
+    let state = |state: State| {
+        let number = u8::try_from(state as i32).ok();
+        number.filter(|_| state != State::Unspecified)
     };
-    let mut states = Vec::new();
-    for (at, number) in wire.states.into_iter().enumerate() {
-        match v1::delivery::State::try_from(number) {
-            Ok(v1::delivery::State::Unspecified) | Err(_) => refuse(
-                &format!("states[{at}]"),
-                "is not one of PENDING, LEASED, RETRY, DELIVERED, DEAD, CANCELLED, FOLDED, \
-                 SHADOWED"
-                    .into(),
-            ),
-            Ok(_) => states.push(u8::try_from(number).unwrap_or_default()),
-        }
-    }
+    let mut states = violations.convert_each(&path("states"), &wire.states, expected, state);
     states.sort_unstable();
     states.dedup();
-    for (field, names) in [
-        ("ruleNames", &wire.rule_names),
-        ("destinationNames", &wire.destination_names),
-    ] {
-        if names.len() > RULE_NAMES_MAX {
-            let count = names.len();
-            let message = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
-            refuse(field, message);
-        }
-    }
+    violations.check_entries(&path("ruleNames"), wire.rule_names.len());
+    violations.check_entries(&path("destinationNames"), wire.destination_names.len());
     let digest = RecordId::parse(&wire.folded_into);
     if digest.is_none() && !wire.folded_into.is_empty() {
-        refuse("foldedInto", NO_DELIVERY_ID.into());
+        violations.add(path("foldedInto"), NO_DELIVERY_ID);
     }
-    let event = EventId::parse(&wire.event_id);
-    if event.is_none() && !wire.event_id.is_empty() {
-        refuse("eventId", NO_EVENT_ID.into());
-    }
+    let event = violations.optional_event(&path("eventId"), &wire.event_id);
     let mut moment = |field: &str, at: Option<Timestamp>| {
         let at_ms = at.map(milliseconds)?;
         if at_ms.is_none() {
-            refuse(field, "is not a time between the years 1 and 9999".into());
+            violations.add(path(field), "is not a time between the years 1 and 9999");
         }
         at_ms
     };
@@ -332,6 +312,7 @@ fn milliseconds(at: Timestamp) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::RULE_NAMES_MAX;
 
     #[test]
     fn every_invalid_filter_is_listed() {

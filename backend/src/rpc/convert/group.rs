@@ -9,41 +9,34 @@ use super::{
 };
 use crate::{
     domain::{GroupId, Name, Occurrence, RecordId, Status},
-    error::{Error, Violation},
+    error::Error,
     lifecycle::{Assignment, StateChange},
-    limits::RULE_NAMES_MAX,
     ops::{
         group::list::{Filter, GroupView},
         page::PageRequest,
     },
+    validate::Violations,
 };
 
 const NO_GROUP_ID: &str = "is not a group id; expected `group-` and 26 letters and digits";
 
 pub fn list(request: v1::ListGroupsRequest) -> Result<(Filter, PageRequest), Error> {
     use v1::group::State;
-    let mut violations = Vec::new();
-    if request.rule_names.len() > RULE_NAMES_MAX {
-        let message = format!("has more than {RULE_NAMES_MAX} entries");
-        violations.push(Violation::new("ruleNames", message));
-    }
-    let (mut open, mut over) = (false, false);
-    for (at, state) in request.states.iter().enumerate() {
-        match State::try_from(*state) {
-            Ok(State::Open) => open = true,
-            Ok(State::Over) => over = true,
-            _ => violations.push(Violation::new(
-                format!("states[{at}]"),
-                "is not one of OPEN and OVER",
-            )),
-        }
-    }
-    if !violations.is_empty() {
-        return Err(Error::Invalid(violations));
-    }
+    let mut violations = Violations::default();
+    violations.check_entries("ruleNames", request.rule_names.len());
+    let is_open = |state| match state {
+        State::Open => Some(true),
+        State::Over => Some(false),
+        State::Unspecified => None,
+    };
+    let states = violations.convert_each("states", &request.states, "OPEN and OVER", is_open);
+    violations.finish()?;
     let filter = Filter {
         rule_names: request.rule_names,
-        is_open: (open != over).then_some(open),
+        is_open: match (states.contains(&true), states.contains(&false)) {
+            (open, over) if open == over => None,
+            (open, _) => Some(open),
+        },
     };
     Ok((
         filter,

@@ -2,36 +2,23 @@
 
 use bellwether_proto::v1;
 
-use super::{delivery::NO_EVENT_ID, time::timestamp};
+use super::time::timestamp;
 use crate::{
-    domain::{EventId, GroupId},
-    error::{Error, Violation},
-    limits::RULE_NAMES_MAX,
+    domain::GroupId,
+    error::Error,
     ops::{
         delivery::{Obligation, ObligationFilter},
         page::PageRequest,
     },
+    validate::Violations,
 };
 
 pub fn list(request: v1::ListObligationsRequest) -> Result<(ObligationFilter, PageRequest), Error> {
-    let mut violations = Vec::new();
-    for (field, names) in [
-        ("ruleNames", &request.rule_names),
-        ("destinationNames", &request.destination_names),
-    ] {
-        if names.len() > RULE_NAMES_MAX {
-            let count = names.len();
-            let message = format!("has {count} entries; the limit is {RULE_NAMES_MAX}");
-            violations.push(Violation::new(field, message));
-        }
-    }
-    let event = EventId::parse(&request.event_id);
-    if event.is_none() && !request.event_id.is_empty() {
-        violations.push(Violation::new("eventId", NO_EVENT_ID));
-    }
-    if !violations.is_empty() {
-        return Err(Error::Invalid(violations));
-    }
+    let mut violations = Violations::default();
+    violations.check_entries("ruleNames", request.rule_names.len());
+    violations.check_entries("destinationNames", request.destination_names.len());
+    let event = violations.optional_event("eventId", &request.event_id);
+    violations.finish()?;
     let filter = ObligationFilter {
         rule_names: request.rule_names,
         destination_names: request.destination_names,

@@ -6,41 +6,28 @@ use super::{delivery::NO_EVENT_ID, time};
 use crate::{
     domain::{Delivery, EventId, Name, Occurrence, OccurrenceId, Pending},
     error::{Error, Violation},
-    limits::RULE_NAMES_MAX,
     ops::{
         edit::OccurrenceTarget,
         page::PageRequest,
         pending::{Filter, HeldMessage, Kind},
     },
+    validate::Violations,
     wire::holds,
 };
 
 pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Error> {
-    let mut violations = Vec::new();
-    if request.rule_names.len() > RULE_NAMES_MAX {
-        let message = format!("has more than {RULE_NAMES_MAX} entries");
-        violations.push(Violation::new("ruleNames", message));
-    }
-    let event = EventId::parse(&request.event_id);
-    if event.is_none() && !request.event_id.is_empty() {
-        violations.push(Violation::new("eventId", NO_EVENT_ID));
-    }
-    let mut kinds = Vec::new();
-    for (at, kind) in request.kinds.iter().enumerate() {
-        kinds.extend(match WireKind::try_from(*kind) {
-            Ok(WireKind::Opening) => Some(Kind::Opening),
-            Ok(WireKind::Update) => Some(Kind::Update),
-            Ok(WireKind::Digest) => Some(Kind::Digest),
-            _ => {
-                let message = "is not one of OPENING, UPDATE and DIGEST";
-                violations.push(Violation::new(format!("kinds[{at}]"), message));
-                None
-            }
-        });
-    }
-    if !violations.is_empty() {
-        return Err(Error::Invalid(violations));
-    }
+    let mut violations = Violations::default();
+    violations.check_entries("ruleNames", request.rule_names.len());
+    let event = violations.optional_event("eventId", &request.event_id);
+    let kind = |kind| match kind {
+        WireKind::Opening => Some(Kind::Opening),
+        WireKind::Update => Some(Kind::Update),
+        WireKind::Digest => Some(Kind::Digest),
+        WireKind::Unspecified => None,
+    };
+    let expected = "OPENING, UPDATE and DIGEST";
+    let kinds = violations.convert_each("kinds", &request.kinds, expected, kind);
+    violations.finish()?;
     let filter = Filter {
         kinds,
         rule_names: request.rule_names,

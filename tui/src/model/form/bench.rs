@@ -14,6 +14,7 @@ use crate::{
     client::Ticket,
     data::{Failure, Kind, Label, Object, span_ms},
     document::format_duration,
+    kind::destination,
     limits,
     model::inquiry::LastingEffect,
 };
@@ -141,14 +142,17 @@ impl FormTest {
         let lead = |path, words: String| Some(LikelyCause { path, words });
         match (test.outcome(), status) {
             (Outcome::Delivered, _) => None,
-            (Outcome::Blocked, _) => lead(address_field(kind), blocked_address_advice(said)),
+            (Outcome::Blocked, _) => lead(
+                destination::address_field(kind),
+                blocked_address_advice(said),
+            ),
             (_, Some(401 | 403)) => {
                 let words = "the receiver rejected the credentials: check the authentication";
-                lead(credential_field(kind), words.to_owned())
+                lead(destination::credential_field(kind), words.to_owned())
             }
             (_, Some(404 | 405 | 410)) => {
                 let words = "not found at the receiver: check the URL";
-                lead(address_field(kind), words.to_owned())
+                lead(destination::address_field(kind), words.to_owned())
             }
             (Outcome::Unreachable, None) if said.contains("smtp.host") => {
                 let words = "the service has no mail server: ask its operator to set smtp.host; see the topic «smtp»";
@@ -156,7 +160,7 @@ impl FormTest {
             }
             (Outcome::Unreachable, None) => {
                 let words = "cannot reach the receiver: check the address";
-                lead(address_field(kind), words.to_owned())
+                lead(destination::address_field(kind), words.to_owned())
             }
             _ => None,
         }
@@ -175,27 +179,6 @@ fn blocked_address_advice(said: &str) -> String {
     format!(
         "the service is not allowed to send there; in its settings: [egress] allow = [\"{network}\"]"
     )
-}
-
-fn address_field(kind: &str) -> &'static str {
-    match kind {
-        "webhook" => "type.webhook.url",
-        "msteams" => "type.msteams.url",
-        "servicenow" => "type.servicenow.instanceUrl",
-        "slack" => "type.slack.channel",
-        _ => "",
-    }
-}
-
-fn credential_field(kind: &str) -> &'static str {
-    match kind {
-        "webhook" => "#sign",
-        "msteams" => "type.msteams.url",
-        "servicenow" => "type.servicenow.clientSecret",
-        "slack" => "type.slack.token",
-        "pagerduty" => "type.pagerduty.routingKey",
-        _ => "",
-    }
 }
 
 impl Bench {

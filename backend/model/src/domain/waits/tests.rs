@@ -5,46 +5,31 @@ use std::{collections::BTreeSet, fmt::Debug, fs, path::Path};
 use super::*;
 use crate::{domain::HoldKind, samples};
 
-/// Times that do not move when the clock is set, by type.
+/// Times that do not move when the clock is set, by type. The times of creation and of the last
+/// update of a resource are not listed.
 const OTHERS: &[(&str, &str)] = &[
     // Dates of past events, and the bounds of history.
     ("AuditEntry", "time_ms"),
-    ("Annotation", "create_ms update_ms"),
     ("Attempt", "start_ms"),
-    ("Calendar", "create_ms update_ms"),
     ("Client", "create_ms last_used_ms"),
     ("Close", "at_ms"),
     ("Comment", "at_ms"),
-    ("Contact", "create_ms update_ms"),
     ("Delivery", "create_ms end_ms"),
-    ("Destination", "create_ms update_ms"),
     ("DigestContent", "start_ms end_ms"),
     ("DigestItem", "at_ms"),
-    ("Drill", "create_ms update_ms"),
     ("DrillRun", "due_ms start_ms"),
     ("EarlierOccurrence", "end_ms length_ms"),
-    ("EnrichmentTable", "create_ms update_ms"),
-    ("EscalationPolicy", "create_ms update_ms"),
     ("Evaluation", "at_ms rules_ms"),
     ("Group", "create_ms end_ms"),
     ("Health", "last_success_ms"),
-    ("Heartbeat", "create_ms update_ms"),
     ("HistoryEntry", "at_ms"),
     ("HoldChange", "at_ms"),
-    ("Inhibition", "create_ms update_ms"),
-    ("IntakeMapping", "create_ms update_ms"),
     ("Occurrence", "start_ms last_seen_ms received_ms content_ms"),
     ("Opening", "at_ms"),
     ("PagedReceiver", "at_ms"),
     ("RejectedRecipient", "since_ms"),
     ("Response", "begin_ms end_ms"),
     ("Revision", "until_ms"),
-    ("Rule", "create_ms update_ms"),
-    ("SavedView", "create_ms update_ms"),
-    ("Schedule", "create_ms update_ms"),
-    ("Settings", "create_ms update_ms"),
-    ("Silence", "create_ms update_ms"),
-    ("Trigger", "create_ms update_ms"),
     // Times from the sender's clock.
     ("IncomingEvent", "timestamp_ms expire_ms"),
     ("Occurrence", "expire_ms"),
@@ -206,7 +191,15 @@ fn every_time_field_is_shifted_or_listed_as_exempt() {
             );
         }
     }
-    let unknown: Vec<_> = times.difference(&known).collect();
+    let is_resource = |of: &str| {
+        let both = ["create_ms", "update_ms"].map(|it| (of.to_owned(), it.to_owned()));
+        both.iter().all(|it| times.contains(it))
+    };
+    let is_history = |(of, field): &(String, String)| {
+        ["create_ms", "update_ms"].contains(&&**field) && is_resource(of)
+    };
+    let unknown = times.difference(&known).filter(|it| !is_history(it));
+    let unknown: Vec<_> = unknown.collect();
     assert!(
         unknown.is_empty(),
         "neither in the register nor listed: {unknown:?}"
