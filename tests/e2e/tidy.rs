@@ -32,6 +32,19 @@ fn code_has_no_leftover_markers() {
 }
 
 #[test]
+fn headings_of_doc_comments_are_separate_lines() {
+    for (path, text) in tree::files("rs") {
+        let headings = text
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("/// # "));
+        for heading in headings {
+            let known = ["Cancel safety", "Errors", "Panics"];
+            assert!(known.contains(&heading), "{path} has the heading {heading}");
+        }
+    }
+}
+
+#[test]
 fn product_code_is_ascii() {
     let shown = |path: &str| path.starts_with("tui/") || path.contains("test");
     for (path, text) in tree::files("rs").iter().filter(|(path, _)| !shown(path)) {

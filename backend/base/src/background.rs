@@ -49,9 +49,7 @@ impl Background {
 
     /// Runs the future on these threads and propagates its panics.
     ///
-    /// # Cancel
-    /// safety
-    ///
+    /// # Cancel safety
     /// Cancelling ends the work at its next await.
     pub async fn run(self, work: impl Future<Output = ()> + Send + 'static) {
         let task = AbortOnDropHandle::new(self.handle().spawn(work));

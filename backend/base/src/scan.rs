@@ -97,9 +97,7 @@ impl ScanService {
     ///
     /// Returns [`Error::Exhausted`] if too many calls already wait for a slot.
     ///
-    /// # Cancel
-    /// safety
-    ///
+    /// # Cancel safety
     /// Cancelling ends the work at its next await. Read-only work may also end in the middle of an
     /// event.
     pub async fn run<T: Send + 'static>(

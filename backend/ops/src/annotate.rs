@@ -32,8 +32,9 @@ pub struct AddedAnnotation {
 
 /// Applies the items in order and in one commit, and returns a result for each item.
 ///
-/// # Errors Returns an error, without a change, if the store fails. Invalid items are reported in
-/// their own results.
+/// # Errors
+/// Returns an error, without a change, if the store fails. Invalid items are reported in their own
+/// results.
 ///
 /// # Cancel safety
 /// The changes may still be committed if the future is dropped.

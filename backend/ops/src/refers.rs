@@ -46,8 +46,9 @@ impl<'a> ReferenceChecker<'a> {
     /// Returns the resources with the given names, without duplicates; unknown names are
     /// violations.
     ///
-    /// # Errors Returns [`Error::PermissionDenied`] if the author is not allowed to refer to one of
-    /// them, or an error if the store fails.
+    /// # Errors
+    /// Returns [`Error::PermissionDenied`] if the author is not allowed to refer to one of them, or
+    /// an error if the store fails.
     pub(super) async fn resolve_all<T: Resource>(
         &mut self,
         field: &str,

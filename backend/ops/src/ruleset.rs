@@ -121,9 +121,7 @@ impl Ruleset {
 
     /// Returns the rules with all acknowledged edits.
     ///
-    /// # Cancel
-    /// safety
-    ///
+    /// # Cancel safety
     /// Dropping the future has no effect. The next call reads the same edits again.
     pub async fn refresh(&self) -> Result<Arc<Snapshot>, EngineError> {
         let head = *self.head.borrow();

@@ -87,7 +87,8 @@ impl Sealer {
 
     /// Seals a text for its context.
     ///
-    /// # Panics Never in practice: the cipher rejects only plaintexts of more than 256 GiB.
+    /// # Panics
+    /// Never in practice: the cipher rejects only plaintexts of more than 256 GiB.
     pub fn seal(&self, context: SealContext<'_>, secret: &Secret) -> Vec<u8> {
         let mut nonce = [0; 24];
         rand::rng().fill_bytes(&mut nonce);

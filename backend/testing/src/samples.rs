@@ -161,8 +161,8 @@ pub fn judging_webhook() -> Destination {
     destination
 }
 
-/// Returns a destination of each type of the first layout, with a secret if it has one. Stored
-/// folders contain exactly these, so the list never changes.
+/// Returns a destination of each type in the first layout, with a secret if the type has one. Do not
+/// add any: the stored folders of former layouts contain exactly these.
 pub fn destinations() -> Vec<Destination> {
     let secret = |text: &str| Secret::new(text);
     let header = |name: &str, value| Header {
@@ -257,7 +257,7 @@ pub fn mail_destination() -> Destination {
 }
 
 /// Returns destinations with Jinja templates, with the fields that later versions added to their
-/// types, and of types that later versions added.
+/// types, and destinations of later types.
 pub fn worded_destinations() -> Vec<Destination> {
     let slack = Slack {
         channel: "#ops".into(),

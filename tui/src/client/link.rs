@@ -50,7 +50,8 @@ impl Link {
 
     /// Waits for the next update, without a timeout.
     ///
-    /// # Cancel safety No message is lost if the future is dropped.
+    /// # Cancel safety
+    /// No message is lost if the future is dropped.
     pub(crate) async fn next(&mut self) -> ServerUpdate {
         match self.updates.recv().await {
             Some(update) => update,

@@ -302,7 +302,7 @@ fn target_address(destination: &Object) -> &str {
     }
 }
 
-/// Returns the field of the form with the address of the receiver; empty if none.
+/// Returns the path of the form field with the receiver's address; empty if there is none.
 pub(crate) fn address_field(kind: &str) -> &'static str {
     match kind {
         "webhook" => "type.webhook.url",
@@ -313,7 +313,7 @@ pub(crate) fn address_field(kind: &str) -> &'static str {
     }
 }
 
-/// Returns the field or section of the form with the credentials; empty if none.
+/// Returns the path of the form field or section with the credentials; empty if there is none.
 pub(crate) fn credential_field(kind: &str) -> &'static str {
     match kind {
         "webhook" => "#sign",

@@ -44,7 +44,7 @@ own_events! {
 }
 
 impl OwnEventKind {
-    /// Returns the event about a subject, with one value per key. It has no status yet.
+    /// Returns an event without a status. The subject has one value per key.
     pub fn event<const N: usize>(&self, subject: [&str; N], now_ms: i64) -> IncomingEvent {
         debug_assert_eq!(self.keys.len(), N, "{}", self.name);
         let about = self.keys.iter().copied().zip(subject);

@@ -26,8 +26,8 @@ struct ChainLink {
 impl Store {
     /// Writes standalone audit entries.
     ///
-    /// # Errors Returns any error of the engine. Unless the outcome is unknown, the set was not
-    /// written.
+    /// # Errors
+    /// Returns any error of the engine. Unless the outcome is unknown, the set was not written.
     pub async fn write_audit(&self, entries: Vec<AuditEntry>) -> Result<(), EngineError> {
         let mut tries = 0;
         loop {

@@ -1,7 +1,7 @@
 //! The frozen encoding: the bytes of each kind of record, of its key and of its index entries.
 //!
-//! Lines of the frozen file never change. A new encoding adds lines. A line that ends with `damaged`
-//! before the colon is a digest of the results of decoding damaged forms of a record.
+//! Lines of the frozen file never change. A new encoding adds lines. A line whose name ends with
+//! `damaged` has a digest of the results of decoding damaged forms of a record.
 
 mod damaged;
 

@@ -80,9 +80,7 @@ impl Store {
 
     /// Waits until no decision is in progress, and prevents new decisions while the guard is held.
     ///
-    /// # Cancel
-    /// safety
-    ///
+    /// # Cancel safety
     /// Dropping the future has no effect.
     pub async fn lock_clock_exclusive(&self) -> RwLockWriteGuard<'_, ()> {
         self.steady.write().await
